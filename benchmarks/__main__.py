@@ -20,7 +20,15 @@ from benchmarks.measure import measure
 from benchmarks.report import WIDTH, Result, print_results
 from benchmarks.requests import EVENTS, Request, check_responses
 from benchmarks.rows import Row, Target, rows_of
-from benchmarks.servers import CHECKOUT, PROGRAM, Server, output_of, run_fieldgate, run_floor, run_peer
+from benchmarks.servers import (
+    CHECKOUT,
+    PROGRAM,
+    Server,
+    output_of,
+    run_fieldgate,
+    run_floor,
+    run_peer,
+)
 
 RESULTS = Path(__file__).parent / "results"
 AT_MOST = partial(Target, "ours", is_most=True)
@@ -30,14 +38,35 @@ DEEP_TARGET = AT_MOST(1.5)  # of the last pages, by the first pages of few event
 
 
 @click.command()
-@click.option("--only", multiple=True, metavar="TEXT", help="Only rows with this text in their name.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Rounds of each row.")
-@click.option("--seconds", default=1, show_default=True, type=click.IntRange(1), help="Length of a round.")
-@click.option("--events", default=0, help="Measure start, memory and pages with as many events, too: 1000000.")
-@click.option("--baseline", type=click.Path(exists=True, path_type=Path), help="Another checkout to compare with.")
-@click.option("--data", type=click.Path(path_type=Path), help="Folder that keeps the events of --events.")
-@click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Folder of the table and the plot.")
-@click.option("--quick", is_flag=True, help="Little data and one round, to see that everything runs.")
+@click.option(
+    "--only", multiple=True, metavar="TEXT", help="Only rows with this text in their name."
+)
+@click.option(
+    "--rounds", default=5, show_default=True, type=click.IntRange(1), help="Rounds of each row."
+)
+@click.option(
+    "--seconds", default=1, show_default=True, type=click.IntRange(1), help="Length of a round."
+)
+@click.option(
+    "--events", default=0, help="Measure start, memory and pages with as many events, too: 1000000."
+)
+@click.option(
+    "--baseline",
+    type=click.Path(exists=True, path_type=Path),
+    help="Another checkout to compare with.",
+)
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Folder that keeps the events of --events."
+)
+@click.option(
+    "--results",
+    default=RESULTS,
+    type=click.Path(path_type=Path),
+    help="Folder of the table and the plot.",
+)
+@click.option(
+    "--quick", is_flag=True, help="Little data and one round, to see that everything runs."
+)
 def main(
     only: Sequence[str], rounds: int, seconds: int, events: int, baseline: Path | None, data: Path | None,
     results: Path, quick: bool,
@@ -47,7 +76,9 @@ def main(
     output_of([CHECKOUT / "scripts" / "need", "wrk", "wrk"])
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        raise click.ClickException("Two processor cores are needed: one for the servers and one for the load.")
+        raise click.ClickException(
+            "Two processor cores are needed: one for the servers and one for the load."
+        )
     sizes, rounds = (QUICK_SIZES, 1) if quick else (Sizes(), rounds)
     run = Run((cores[0], cores[1]), sizes, rounds, seconds, only)
     results.mkdir(parents=True, exist_ok=True)
@@ -78,10 +109,14 @@ class Run:
         """Measure all rows on Fieldgate, the peer, the floor, and another checkout of Fieldgate."""
         with ExitStack() as stack:
             servers = {}
-            programs = {"ours": PROGRAM} | ({"baseline": baseline / ".venv/bin/fieldgate"} if baseline else {})
+            programs = {"ours": PROGRAM} | (
+                {"baseline": baseline / ".venv/bin/fieldgate"} if baseline else {}
+            )
             for name, program in programs.items():
                 tokens = create_data(program.absolute(), folder / name, self.cores[0], self.sizes)
-                running = run_fieldgate(name, program.absolute(), folder / name, self.cores[0], tokens)
+                running = run_fieldgate(
+                    name, program.absolute(), folder / name, self.cores[0], tokens
+                )
                 servers[name] = stack.enter_context(running)
             events = read_list(servers["ours"], f"{EVENTS}?limit=1000")
             rows = [row for row in rows_of(self.sizes, events) if self._is_chosen(row.name)]
@@ -109,7 +144,14 @@ class Run:
         """Measure start, memory and pages with few and with many events."""
         few, many = self.sizes.events, max(events, self.sizes.events)
         deep = f"deep page with {many:,} events by first page with {few:,}"
-        names = [deep, *(f"{what} with {count:,} events" for what in ("start", "memory") for count in (few, many))]
+        names = [
+            deep,
+            *(
+                f"{what} with {count:,} events"
+                for what in ("start", "memory")
+                for count in (few, many)
+            ),
+        ]
         if not any(map(self._is_chosen, names)):
             return
         counts = sorted({count for count in (1000, 10_000, 100_000, few, many) if count <= many})
@@ -118,7 +160,9 @@ class Run:
         for count in sorted({few, many}):
             start, memory = GROWTH_TARGETS.get(count, (None, None))
             yield Result(f"start with {count:,} events", "s", start, {"ours": growth[count].starts})
-            yield Result(f"memory with {count:,} events", "MB", memory, {"ours": [growth[count].memory]})
+            yield Result(
+                f"memory with {count:,} events", "MB", memory, {"ours": [growth[count].memory]}
+            )
         if many > few:
             rounds = zip(growth[many].pages[DEEP], growth[few].pages[FIRST], strict=True)
             ratios = [last / first for last, first in rounds]

@@ -17,7 +17,15 @@ from typing import Any
 
 from openpyxl import Workbook
 
-from benchmarks.requests import ASSIGNMENTS, IMPORTS, PERMISSIONS, Request, get_json, post_json, send
+from benchmarks.requests import (
+    ASSIGNMENTS,
+    IMPORTS,
+    PERMISSIONS,
+    Request,
+    get_json,
+    post_json,
+    send,
+)
 from benchmarks.servers import Server, output_of, run_fieldgate
 
 CALLER, OWNER = "caller", "owner"  # the owner shares forms with the caller
@@ -47,7 +55,9 @@ def create_data(program: Path, data: Path, core: int, sizes: Sizes) -> dict[str,
         command = [program, "user", "create", user, "--password-stdin", "--data", data]
         output_of(command, stdin=secrets.token_urlsafe())
         tokens[user] = output_of([program, "token", "create", user, "--data", data])
-    with run_fieldgate("preparation", program, data, core, tokens, has_import_worker=True) as server:
+    with run_fieldgate(
+        "preparation", program, data, core, tokens, has_import_worker=True
+    ) as server:
         _import_and_share(server)
     with closing(sqlite3.connect(data / "fieldgate.db")) as connection, connection:
         _copy_records(connection, sizes)
@@ -58,18 +68,33 @@ def multipart_form() -> bytes:
     """A POST body with a form of ten questions in two languages."""
     book = Workbook()
     book.active.title = "survey"
-    book.active.append(["type", "name", "label::English (en)", "label::French (fr)", "constraint", "required"])
+    book.active.append(
+        ["type", "name", "label::English (en)", "label::French (fr)", "constraint", "required"]
+    )
     for number in range(10):
-        book.active.append(["integer", f"q{number}", f"Question {number}", f"Question no {number}", ". >= 0", "yes"])
+        book.active.append(
+            [
+                "integer",
+                f"q{number}",
+                f"Question {number}",
+                f"Question no {number}",
+                ". >= 0",
+                "yes",
+            ]
+        )
     file = io.BytesIO()
     book.save(file)
-    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="form.xlsx"\r\n\r\n'
+    head = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="form.xlsx"\r\n\r\n'
+    )
     return head.encode() + file.getvalue() + f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
 def import_request(caller: str) -> Request:
     content_type = f"multipart/form-data; boundary={BOUNDARY}"
-    return Request(path=IMPORTS, method="POST", content_type=content_type, body=multipart_form(), caller=caller)
+    return Request(
+        path=IMPORTS, method="POST", content_type=content_type, body=multipart_form(), caller=caller
+    )
 
 
 def assignment(user: str, permission: str) -> dict[str, str]:
@@ -90,17 +115,31 @@ def _import_and_share(server: Server) -> None:
 def _copy_records(connection: sqlite3.Connection, sizes: Sizes) -> None:
     [caller] = connection.execute("SELECT id FROM users WHERE username = ?", [CALLER]).fetchone()
     members = [f"member{number}" for number in range(sizes.members)]
-    _copy(connection, "users", [{"uid": _new_uid("u"), "username": name, "username_key": name} for name in members])
+    _copy(
+        connection,
+        "users",
+        [{"uid": _new_uid("u"), "username": name, "username_key": name} for name in members],
+    )
     uids = [_new_uid("i") for _ in range(sizes.imports)]
     _copy(connection, "imports", [{"uid": uid, "user_id": caller} for uid in uids])
     uids = [SHARED_FORM, BULK_FORM, *(_new_uid("a") for _ in range(sizes.assets - 1))]
     assets = _copy(connection, "assets", [{"uid": uid} for uid in uids])
-    _copy(connection, "asset_versions", [{"uid": _new_uid("v"), "asset_id": asset} for asset in assets])
+    _copy(
+        connection,
+        "asset_versions",
+        [{"uid": _new_uid("v"), "asset_id": asset} for asset in assets],
+    )
     # The caller must not see the forms that are shared while the list is measured.
-    _copy(connection, "assignments", [{"uid": _new_uid("p"), "asset_id": asset} for asset in assets[2:]])
+    _copy(
+        connection,
+        "assignments",
+        [{"uid": _new_uid("p"), "asset_id": asset} for asset in assets[2:]],
+    )
 
 
-def _copy(connection: sqlite3.Connection, table: str, changes: list[Mapping[str, Any]]) -> list[int]:
+def _copy(
+    connection: sqlite3.Connection, table: str, changes: list[Mapping[str, Any]]
+) -> list[int]:
     """Copy the last row of a table with these changes. Returns the ids of the copies."""
     cursor = connection.execute(f"SELECT * FROM {table} ORDER BY id DESC LIMIT 1")
     columns = [column for column, *_ in cursor.description]
@@ -135,7 +174,9 @@ def write_peer_files(ours: Server, folder: Path, sizes: Sizes, events: list[Any]
     permissions = read_list(ours, PERMISSIONS)
     for permission in permissions:
         for relation in ("implied", "contradictory"):
-            permission[relation] = [link.rstrip("/").rpartition("/")[2] for link in permission[relation]]
+            permission[relation] = [
+                link.rstrip("/").rpartition("/")[2] for link in permission[relation]
+            ]
     _write_lines(folder / "permissions", [permissions])
     members = [f"member{number}" for number in range(sizes.members)]
     users = {"callers": [CALLER, OWNER], "members": members, "owner": OWNER, "asset": SHARED_FORM}

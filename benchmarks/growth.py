@@ -43,7 +43,9 @@ def measure_growth(
     with ExitStack() as stack:
         servers, loads = {}, {}
         for count, measured in growth.items():
-            server = stack.enter_context(run_fieldgate(str(count), PROGRAM, data / str(count), cores[0], {}))
+            server = stack.enter_context(
+                run_fieldgate(str(count), PROGRAM, data / str(count), cores[0], {})
+            )
             for path in pages(f"{EVENTS}?", get_json(server, EVENTS)["count"])[:WALK]:
                 get_json(server, path)
             measured.memory = resident_megabytes(server.pid)
@@ -60,11 +62,22 @@ def draw(growth: dict[int, Growth], file: Path) -> None:
     """Draw the medians. Both axes are logarithmic, so that constant costs are flat."""
     plot = Plot(figsize=(8, 6), layout="constrained")
     axes = plot.subplots()
-    axes.set(xscale="log", yscale="log", xlabel="events", ylabel="milliseconds", title="Cost by the number of events")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="events",
+        ylabel="milliseconds",
+        title="Cost by the number of events",
+    )
     starts = [median(each.starts) * 1000 for each in growth.values()]
     axes.plot(list(growth), starts, marker="o", label="start to first page")
     for kind in KINDS:
-        axes.plot(list(growth), [median(each.pages[kind]) for each in growth.values()], marker="o", label=kind)
+        axes.plot(
+            list(growth),
+            [median(each.pages[kind]) for each in growth.values()],
+            marker="o",
+            label=kind,
+        )
     axes.grid(visible=True, alpha=0.3)
     axes.legend()
     plot.savefig(file)
@@ -84,5 +97,8 @@ def _request(kind: str, server: Server) -> Request:
         return Request(path=EVENTS, connections=1)
     last = get_json(server, EVENTS)["count"] - PAGE_SIZE
     start = max(0, last - WALK) if kind == DEEP else 0
-    lines = [f"{EVENTS}?limit={PAGE_SIZE}&offset={offset}" for offset in range(start, min(start + WALK, last))]
+    lines = [
+        f"{EVENTS}?limit={PAGE_SIZE}&offset={offset}"
+        for offset in range(start, min(start + WALK, last))
+    ]
     return Request(lines=lines, connections=1)

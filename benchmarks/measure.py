@@ -57,7 +57,11 @@ class Load:
             body, lines = Path(folder, "body"), Path(folder, "lines")
             body.write_bytes(request.body)
             lines.write_text("".join(f"{line}\n" for line in self._request.lines))
-            environment = {"WORK_METHOD": request.method, "WORK_BODY": str(body), "WORK_LINES": str(lines)}
+            environment = {
+                "WORK_METHOD": request.method,
+                "WORK_BODY": str(body),
+                "WORK_LINES": str(lines),
+            }
             finished = subprocess.run(
                 command,
                 env={**os.environ, **environment, "WORK_START": str(self._sent[server.name])},
@@ -68,7 +72,9 @@ class Load:
             )
         sample = msgspec.json.decode(finished.stdout.splitlines()[-1], type=Sample)
         if sample.failures or not sample.requests:
-            raise click.ClickException(f"{server.name} did not answer all requests for {request.path}: {sample}")
+            raise click.ClickException(
+                f"{server.name} did not answer all requests for {request.path}: {sample}"
+            )
         self._sent[server.name] += sample.requests + request.connections
         send(request, server)  # waits until the requests that wrk has left are finished
         return sample

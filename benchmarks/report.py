@@ -15,7 +15,11 @@ from benchmarks.rows import Target
 
 WIDTH = 250  # columns, so that no row is broken
 UNITS = {"peer": "times the peer", "floor": "of the floor", "baseline": "times the baseline"}
-COMPARED = {"peer": "times the peer", "floor": "share of the floor", "baseline": "times the baseline"}
+COMPARED = {
+    "peer": "times the peer",
+    "floor": "share of the floor",
+    "baseline": "times the baseline",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,10 @@ class Result:
         """Our figures by those of another server; our figures themselves by `ours`; none if there is no such server."""
         if other == "ours" or other not in self.figures:
             return self.figures.get(other, [])
-        return [ours / theirs for ours, theirs in zip(self.figures["ours"], self.figures[other], strict=True)]
+        return [
+            ours / theirs
+            for ours, theirs in zip(self.figures["ours"], self.figures[other], strict=True)
+        ]
 
     @property
     def is_met(self) -> str:
@@ -41,7 +48,9 @@ class Result:
         if not found:
             return "needs --baseline"
         reached, limit = median(found), self.target.limit
-        return "yes" if (reached <= limit if self.target.is_most else reached >= limit) else "**no**"
+        return (
+            "yes" if (reached <= limit if self.target.is_most else reached >= limit) else "**no**"
+        )
 
     @property
     def target_text(self) -> str:

@@ -18,7 +18,9 @@ ASSETS = "/api/v2/assets/"
 ASSIGNMENTS = f"{ASSETS}{{}}/permission-assignments/"
 TIMEOUT_SECONDS = 300
 COMPARED_LINES = 4  # of the requests that vary
-MAX_DIFFERENCE = 0.2  # of the bytes of a response: ports and ids differ, and an older baseline lacks newer keys
+MAX_DIFFERENCE = (
+    0.2  # of the bytes of a response: ports and ids differ, and an older baseline lacks newer keys
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,9 @@ def send(request: Request, server: Server) -> Response:
         connection.close()
     if response.status not in (200, 201):
         text = response.body[:500].decode(errors="replace")
-        raise click.ClickException(f"{server.name}: {request.path} returned {response.status}: {text}")
+        raise click.ClickException(
+            f"{server.name}: {request.path} returned {response.status}: {text}"
+        )
     return response
 
 
@@ -83,7 +87,9 @@ def get_json(server: Server, path: str, caller: str = "") -> Any:
 
 def post_json(path: str, content: Any, caller: str) -> Request:
     body = json.dumps(content).encode()
-    return Request(path=path, method="POST", content_type="application/json", body=body, caller=caller)
+    return Request(
+        path=path, method="POST", content_type="application/json", body=body, caller=caller
+    )
 
 
 def check_responses(request: Request, ours: Server, others: Iterable[Server]) -> Response:
@@ -93,9 +99,17 @@ def check_responses(request: Request, ours: Server, others: Iterable[Server]) ->
         response = send(example, ours)
         for other in others:
             their = send(example, other)
-            is_similar = abs(len(their.body) - len(response.body)) <= MAX_DIFFERENCE * len(response.body)
-            if their.status != response.status or _counts(their) != _counts(response) or not is_similar:
-                raise click.ClickException(f"Fieldgate and {other.name} send different responses to {example.path}")
+            is_similar = abs(len(their.body) - len(response.body)) <= MAX_DIFFERENCE * len(
+                response.body
+            )
+            if (
+                their.status != response.status
+                or _counts(their) != _counts(response)
+                or not is_similar
+            ):
+                raise click.ClickException(
+                    f"Fieldgate and {other.name} send different responses to {example.path}"
+                )
     return response
 
 

@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 from benchmarks.data import BULK_FORM, CALLER, OWNER, SHARED_FORM, Sizes, assignment, import_request
 from benchmarks.measure import Figure, Load
-from benchmarks.requests import ASSETS, ASSIGNMENTS, EVENTS, IMPORTS, PERMISSIONS, Request, post_json, send
+from benchmarks.requests import (
+    ASSETS,
+    ASSIGNMENTS,
+    EVENTS,
+    IMPORTS,
+    PERMISSIONS,
+    Request,
+    post_json,
+    send,
+)
 from benchmarks.servers import Server
 
 PAGE_SIZE = 50
@@ -56,18 +65,28 @@ def rows_of(sizes: Sizes, events: Sequence[Mapping[str, Any]]) -> list[Row]:
     cold_events = Request(lines=event_pages, connections=8)
     filtered = Request(lines=filtered_pages(events), connections=8)
     one_event = Request(lines=[f"{EVENTS}{event['id']}/" for event in shuffled(events)])
-    csv_pages = Request(lines=[f"{path}&format=csv" for path in event_pages], accept="text/csv", connections=8)
+    csv_pages = Request(
+        lines=[f"{path}&format=csv" for path in event_pages], accept="text/csv", connections=8
+    )
     cold_imports = Request(lines=pages(f"{IMPORTS}?", sizes.imports), caller=CALLER, connections=8)
     assets = Request(lines=pages(f"{ASSETS}?", sizes.assets), caller=CALLER, connections=8)
-    grants = [assignment(f"member{number}", each) for each in GRANTED for number in range(sizes.members)]
+    grants = [
+        assignment(f"member{number}", each) for each in GRANTED for number in range(sizes.members)
+    ]
     post_assignment = replace(
-        post_json(ASSIGNMENTS.format(SHARED_FORM), {}, OWNER), lines=list(map(json.dumps, grants)), connections=8
+        post_json(ASSIGNMENTS.format(SHARED_FORM), {}, OWNER),
+        lines=list(map(json.dumps, grants)),
+        connections=8,
     )
     bulk = partial(bulk_milliseconds, sizes.bulk)
     export = partial(export_rate, len(events))
     return [
         Row("permission list", Target("floor", 0.4), Request(path=PERMISSIONS)),
-        Row("permission list with a token", Target("floor", 0.25), Request(path=PERMISSIONS, caller=CALLER)),
+        Row(
+            "permission list with a token",
+            Target("floor", 0.25),
+            Request(path=PERMISSIONS, caller=CALLER),
+        ),
         Row("50 events, warm", Target("floor", 0.33), Request(path=EVENTS)),
         Row("50 events, cold", Target("floor", 0.12), cold_events),
         Row("50 events, filtered, cold", Target("floor", 0.09), filtered),
@@ -75,7 +94,12 @@ def rows_of(sizes: Sizes, events: Sequence[Mapping[str, Any]]) -> list[Row]:
         Row("50 events as CSV, cold", Target("floor", 0.08), csv_pages, has_peer=False),
         Row("imports list, warm", Target("floor", 0.2), Request(path=IMPORTS, caller=CALLER)),
         Row("imports list, cold", Target("floor", 0.05), cold_imports),
-        Row(f"50 of {sizes.assets:,} shared assets, cold", Target("baseline", 1 / 5), assets, has_peer=False),
+        Row(
+            f"50 of {sizes.assets:,} shared assets, cold",
+            Target("baseline", 1 / 5),
+            assets,
+            has_peer=False,
+        ),
         Row("POST an import", Target("peer", 2), import_request(CALLER)),
         Row("POST an assignment", Target("peer", 2.5), post_assignment),
         Row(f"bulk of {sizes.bulk:,} users", Target("baseline", 3, is_most=True), bulk, unit="ms"),
@@ -86,7 +110,10 @@ def rows_of(sizes: Sizes, events: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 def pages(path: str, count: int) -> list[str]:
     """Every full page of a list, at any offset, in a random order."""
-    return [f"{path}limit={PAGE_SIZE}&offset={offset}" for offset in shuffled(range(count - PAGE_SIZE + 1))]
+    return [
+        f"{path}limit={PAGE_SIZE}&offset={offset}"
+        for offset in shuffled(range(count - PAGE_SIZE + 1))
+    ]
 
 
 def shuffled(values: Sequence[Any]) -> list[Any]:

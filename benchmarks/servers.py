@@ -38,7 +38,13 @@ class Server:
 
 @contextmanager
 def run_fieldgate(
-    name: str, program: Path, data: Path, core: int, tokens: Mapping[str, str], *, has_import_worker: bool = False
+    name: str,
+    program: Path,
+    data: Path,
+    core: int,
+    tokens: Mapping[str, str],
+    *,
+    has_import_worker: bool = False,
 ) -> Iterator[Server]:
     """Serve the data of a folder. The import worker would take time from the same core.
 
@@ -46,8 +52,12 @@ def run_fieldgate(
     """
     more = [] if has_import_worker else ["--no-worker"]
     data = data.absolute()
-    environment = {"FIELDGATE_MAX_QUEUED_IMPORTS": "0"}  # without a worker, all imports stay in the queue
-    with _run([program, "serve", "--data", data, *more], core, environment, working_folder=data) as (port, pid):
+    environment = {
+        "FIELDGATE_MAX_QUEUED_IMPORTS": "0"
+    }  # without a worker, all imports stay in the queue
+    with _run(
+        [program, "serve", "--data", data, *more], core, environment, working_folder=data
+    ) as (port, pid):
         yield Server(name, port, pid, tokens)
 
 
@@ -61,24 +71,49 @@ def run_peer(folder: Path, core: int) -> Iterator[Server]:
         "PEER_PERMISSIONS": str(folder / "permissions"),
     }
     tokens = json.loads(output_of([python, "-m", "benchmarks.peer.fill", folder], environment))
-    server = ["-m", "granian", "--interface", "wsgi", "--blocking-threads", 1, "--no-ws", "--factory"]
-    with _run([python, *server, "django.core.wsgi:get_wsgi_application"], core, environment) as (port, pid):
+    server = [
+        "-m",
+        "granian",
+        "--interface",
+        "wsgi",
+        "--blocking-threads",
+        1,
+        "--no-ws",
+        "--factory",
+    ]
+    with _run([python, *server, "django.core.wsgi:get_wsgi_application"], core, environment) as (
+        port,
+        pid,
+    ):
         yield Server("peer", port, pid, tokens)
 
 
 @contextmanager
 def run_floor(recorded: Path, core: int) -> Iterator[Server]:
     """Run the bare server of Fieldgate, which repeats a recorded response."""
-    server = ["-m", "granian", "--interface", "asgi", "--loop", "uvloop", "--no-ws", "benchmarks.floor:application"]
+    server = [
+        "-m",
+        "granian",
+        "--interface",
+        "asgi",
+        "--loop",
+        "uvloop",
+        "--no-ws",
+        "benchmarks.floor:application",
+    ]
     with _run([sys.executable, *server], core, {"FLOOR_RESPONSE": str(recorded)}) as (port, pid):
         yield Server("floor", port, pid)
 
 
-def output_of(command: Sequence[object], environment: Mapping[str, str] | None = None, stdin: str = "") -> str:
+def output_of(
+    command: Sequence[object], environment: Mapping[str, str] | None = None, stdin: str = ""
+) -> str:
     """The output of a command, which must succeed."""
     words = [str(word) for word in command]
     environment = {**os.environ, **(environment or {})}
-    finished = subprocess.run(words, cwd=CHECKOUT, env=environment, input=stdin, stdout=subprocess.PIPE, text=True)
+    finished = subprocess.run(
+        words, cwd=CHECKOUT, env=environment, input=stdin, stdout=subprocess.PIPE, text=True
+    )
     if finished.returncode:
         raise click.ClickException(f"This failed: {' '.join(words)}")
     return finished.stdout.strip()
@@ -135,7 +170,10 @@ def _wait_for_page(process: subprocess.Popen[bytes], port: int) -> None:
     """Until it is ready, a server refuses connections or answers with 503."""
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/api/v2/event/", timeout=START_TIMEOUT_SECONDS):
+        with (
+            suppress(OSError),
+            urlopen(f"http://127.0.0.1:{port}/api/v2/event/", timeout=START_TIMEOUT_SECONDS),
+        ):
             return
         time.sleep(0.01)
     raise click.ClickException(f"The server does not answer. Run it to see why: {process.args!r}")

@@ -9,7 +9,13 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import chain
 
-from fieldgate.accounts import admin_routes, leaving_routes, log_routes, service_account_routes, user_credentials_routes
+from fieldgate.accounts import (
+    admin_routes,
+    leaving_routes,
+    log_routes,
+    service_account_routes,
+    user_credentials_routes,
+)
 from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
@@ -139,7 +145,12 @@ def operations() -> tuple[Operation, ...]:
         sign_on_routes.routes,
         static_files.routes,
     )
-    return (*resources, health.index_operation(resources), *health.routes, *chain.from_iterable(pages))
+    return (
+        *resources,
+        health.index_operation(resources),
+        *health.routes,
+        *chain.from_iterable(pages),
+    )
 
 
 def other_paths(declared: Sequence[Operation]) -> OtherPaths:
@@ -177,7 +188,9 @@ def build_app(
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
     event_store = EventStore(database, data_versions)
-    events = EventSearch(event_store, reference, data_versions, record_cache_bytes=settings.record_cache_size)
+    events = EventSearch(
+        event_store, reference, data_versions, record_cache_bytes=settings.record_cache_size
+    )
     readiness = DatabaseReadiness(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     trash = Trash(database, data_versions, settings.trash_days)
@@ -191,7 +204,11 @@ def build_app(
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     import_store = ImportStore(database, data_versions)
     results = ResultWriter(database, import_store, asset_store, sharing)
-    quota = StorageQuota(settings.max_storage_per_user, asset_store.count_stored_bytes, import_store.count_stored_bytes)
+    quota = StorageQuota(
+        settings.max_storage_per_user,
+        asset_store.count_stored_bytes,
+        import_store.count_stored_bytes,
+    )
     used_forms = OneTimeKeys(database, timedelta(seconds=settings.session_lifetime))
     all_operations = (*operations(), *extra_operations)
     overload = Overload(settings.max_requests_in_flight, settings.upload_bytes_in_flight)

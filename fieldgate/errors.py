@@ -38,7 +38,10 @@ class ValidationError(Problem):
         self.fields = fields
 
     def body(self, language: Language) -> dict[str, object]:
-        return {name: [translate(message, language) for message in messages] for name, messages in self.fields.items()}
+        return {
+            name: [translate(message, language) for message in messages]
+            for name, messages in self.fields.items()
+        }
 
 
 class BadRequest(Problem):
@@ -51,7 +54,9 @@ class Unauthorized(Problem):
     detail = Message("Log in first, or send a token in the Authorization header.")
 
     def __init__(self, detail: Message | None = None) -> None:
-        super().__init__(detail, [(b"www-authenticate", b'Token realm="fieldgate", Bearer realm="fieldgate"')])
+        super().__init__(
+            detail, [(b"www-authenticate", b'Token realm="fieldgate", Bearer realm="fieldgate"')]
+        )
 
 
 class Forbidden(Problem):
@@ -64,7 +69,9 @@ class InsufficientScope(Forbidden):
 
     def __init__(self, scope: str) -> None:
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'.encode()
-        message = Message("This token lacks the scope {scope}. Use one that has it, or log in.", scope=scope)
+        message = Message(
+            "This token lacks the scope {scope}. Use one that has it, or log in.", scope=scope
+        )
         super().__init__(message, [(b"www-authenticate", challenge)])
 
 
@@ -78,7 +85,11 @@ class MethodNotAllowed(Problem):
 
     def __init__(self, method: str, allowed: str) -> None:
         super().__init__(
-            Message("{method} is not allowed here; allowed methods: {allowed}.", method=method, allowed=allowed)
+            Message(
+                "{method} is not allowed here; allowed methods: {allowed}.",
+                method=method,
+                allowed=allowed,
+            )
         )
 
 
@@ -88,7 +99,9 @@ class NotAcceptable(Problem):
 
 class RequestTimeout(Problem):
     status = 408
-    detail = Message("The body of the request arrived too slowly. Try again with a better connection.")
+    detail = Message(
+        "The body of the request arrived too slowly. Try again with a better connection."
+    )
 
 
 class Conflict(Problem):

@@ -11,7 +11,9 @@ import msgspec
 _CSRF_BYTES = 16
 
 # What the log calls other credentials than tokens, which have names.
-CREDENTIAL_KINDS = frozenset({"session", "password", "link", "provider", "command", "worker", "import"})
+CREDENTIAL_KINDS = frozenset(
+    {"session", "password", "link", "provider", "command", "worker", "import"}
+)
 
 
 class AuthMethod(Enum):
@@ -148,7 +150,9 @@ def csrf_token(session: str) -> str:
 
 
 def _csrf_secret(session: str) -> bytes:
-    return hashlib.blake2b(session.encode(), digest_size=_CSRF_BYTES, person=b"fieldgate-csrf").digest()
+    return hashlib.blake2b(
+        session.encode(), digest_size=_CSRF_BYTES, person=b"fieldgate-csrf"
+    ).digest()
 
 
 def _xor(first: bytes, second: bytes) -> bytes:

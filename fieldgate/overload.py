@@ -26,7 +26,9 @@ MAX_COSTLY_REQUESTS = 4
 # SQLite has one writer, and writers wait in the order of arrival. More writes of one user would gain little.
 MAX_WRITES_PER_USER = 8
 MAX_LARGE_BODIES_PER_CALLER = 2  # that are parsed and handled at a time
-MAX_LOADED_BYTES = 16 * 1024 * 1024  # of bodies that are in memory as a whole; parsing them takes several times as much
+MAX_LOADED_BYTES = (
+    16 * 1024 * 1024
+)  # of bodies that are in memory as a whole; parsing them takes several times as much
 MAX_UNREAD_BYTES = 128 * 1024 * 1024  # of large responses that clients have not read yet
 # The HTTP server copies what it gets and keeps it until the client has read it. Of a larger body it gets one part after
 # the other, and keeps some of them.
@@ -90,7 +92,9 @@ class Slots:
 
     async def acquire(self, caller: Hashable, size: int) -> int:
         """Wait for slots, and return how many the caller has got. Raise `ServiceUnavailable`."""
-        size = min(size, self._per_caller)  # what is larger than the share of a caller would never fit
+        size = min(
+            size, self._per_caller
+        )  # what is larger than the share of a caller would never fit
         if caller not in self._waiting and self._fits(caller, size):
             self._add(caller, size)
         else:
@@ -157,7 +161,9 @@ class Exports:
         self._turns_of_caller = Slots(sys.maxsize, 1, wait_seconds=EXPORT_TURN_SECONDS)
         self._turns = Slots(MAX_WORKING_EXPORTS, 1, wait_seconds=EXPORT_TURN_SECONDS)
 
-    async def stream(self, chunks: AsyncGenerator[bytes, None], caller: Hashable) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, chunks: AsyncGenerator[bytes, None], caller: Hashable
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the chunks. A slot of the caller is taken from before the first is made until the last was sent.
 
         `caller` is the id of a user, or an address.
@@ -173,7 +179,12 @@ class Exports:
 
 
 def _export_slots() -> Slots:
-    return Slots(MAX_EXPORTS, MAX_EXPORTS_PER_CALLER, refusal=TOO_MANY_EXPORTS, retry_seconds=EXPORT_RETRY_SECONDS)
+    return Slots(
+        MAX_EXPORTS,
+        MAX_EXPORTS_PER_CALLER,
+        refusal=TOO_MANY_EXPORTS,
+        retry_seconds=EXPORT_RETRY_SECONDS,
+    )
 
 
 class NoProgress(Exception):
@@ -188,9 +199,13 @@ class Overload:
         self.requests = 0  # in work; those that wait for their client do not count, because a slow client costs little
         self.costly = Slots(MAX_COSTLY_REQUESTS, 1)
         self.writes = Slots(sys.maxsize, MAX_WRITES_PER_USER, max_waiting_per_caller=sys.maxsize)
-        self.uploads = Slots(max_upload_bytes, max(1, max_upload_bytes // 2), refusal=TOO_MANY_UPLOADS)
+        self.uploads = Slots(
+            max_upload_bytes, max(1, max_upload_bytes // 2), refusal=TOO_MANY_UPLOADS
+        )
         self.loaded_bodies = Slots(MAX_LOADED_BYTES, MAX_LOADED_BYTES, refusal=TOO_MANY_UPLOADS)
-        self.large_bodies = Slots(sys.maxsize, MAX_LARGE_BODIES_PER_CALLER, refusal=TOO_MANY_UPLOADS)
+        self.large_bodies = Slots(
+            sys.maxsize, MAX_LARGE_BODIES_PER_CALLER, refusal=TOO_MANY_UPLOADS
+        )
         self.responses = Slots(MAX_UNREAD_BYTES, MAX_UNREAD_BYTES // 2)
         self.exports = Exports()
 
@@ -210,7 +225,9 @@ class Overload:
         finally:
             self.requests += 1
 
-    def in_parts(self, send: Callable[[Event], Awaitable[None]]) -> Callable[[Event], Awaitable[None]]:
+    def in_parts(
+        self, send: Callable[[Event], Awaitable[None]]
+    ) -> Callable[[Event], Awaitable[None]]:
         """ASGI's `send`, which passes a large body on in parts. It raises `NoProgress`."""
 
         async def send_parts(event: Event) -> None:
@@ -219,7 +236,11 @@ class Overload:
                 await self.wait_for_client(send(event))
                 return
             for end in range(PART_BYTES, len(body) + PART_BYTES, PART_BYTES):
-                part = {**event, "body": body[end - PART_BYTES : end], "more_body": has_more or end < len(body)}
+                part = {
+                    **event,
+                    "body": body[end - PART_BYTES : end],
+                    "more_body": has_more or end < len(body),
+                }
                 await self.wait_for_client(send(part))
 
         return send_parts
@@ -230,7 +251,9 @@ def caller_key(caller: Caller, address: str) -> Hashable:
     return network_of(address) if caller.quota_id is None else caller.quota_id
 
 
-async def run_in_thread(work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+async def run_in_thread(
+    work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
     """Run a function in a thread. A caller that is cancelled waits until it has ended: the work holds its slot."""
     return await run_interruptible(partial(work, *args, **kwargs), lambda: None)
 

@@ -53,7 +53,9 @@ def read_providers(path: Path) -> tuple[Provider, ...]:
         raise ValueError(f"{str(path)!r} has the same id twice.")
     for each in providers:
         if not is_safe_url(each.issuer) or DISCOVERY_PATH in each.issuer:
-            raise ValueError(f"the issuer {each.issuer!r} of {each.id} must be an https URL without {DISCOVERY_PATH}.")
+            raise ValueError(
+                f"the issuer {each.issuer!r} of {each.id} must be an https URL without {DISCOVERY_PATH}."
+            )
         if "openid" not in each.scopes:
             raise ValueError(f"the scopes of {each.id} lack openid.")
         if each.teams and not each.teams_claim:

@@ -23,7 +23,10 @@ DAY = 24 * 60 * 60  # seconds
 MEBIBYTE = 1024 * 1024
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
+LOOPBACK: tuple[Network, ...] = (
+    ipaddress.ip_network("127.0.0.0/8"),
+    ipaddress.ip_network("::1/128"),
+)
 
 # Variables that are options of a command, not settings of the service.
 COMMAND_VARIABLES = frozenset({PREFIX + "SYNC_TOKEN", PREFIX + "SOURCE_TOKEN"})
@@ -58,9 +61,12 @@ class RateQuota(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings. `docs/operations.md` lists them too; a test compares the two."""
 
-    data: Annotated[Path, Meta(description="Folder of the SQLite file `fieldgate.db`.")] = Path("data")
+    data: Annotated[Path, Meta(description="Folder of the SQLite file `fieldgate.db`.")] = Path(
+        "data"
+    )
     database_url: Annotated[
-        str, Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder.")
+        str,
+        Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder."),
     ] = ""
     database_pooler: Annotated[
         bool, Meta(description="A connection pooler such as PgBouncer is in front of PostgreSQL.")
@@ -68,15 +74,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
     port: Annotated[int, Meta(description="Port to bind to.")] = 8000
     base_url: Annotated[
-        str, Meta(description="Public URL of the service, used for links; by default the host of the request.")
+        str,
+        Meta(
+            description="Public URL of the service, used for links; by default the host of the request."
+        ),
     ] = ""
     allowed_hosts: Annotated[
         tuple[str, ...],
-        Meta(description="Host names to answer for, separated by commas; `.example.org` covers subdomains."),
+        Meta(
+            description="Host names to answer for, separated by commas; `.example.org` covers subdomains."
+        ),
     ] = ()
     trusted_proxies: Annotated[
         tuple[Network, ...],
-        Meta(description="Addresses or networks of proxies whose `X-Forwarded-*` headers are trusted."),
+        Meta(
+            description="Addresses or networks of proxies whose `X-Forwarded-*` headers are trusted."
+        ),
     ] = ()
     hsts_max_age: Annotated[
         int | None,
@@ -85,21 +98,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 365 * DAY
     cors_origins: Annotated[
-        tuple[str, ...], Meta(description="Origins whose scripts may read the responses; `*` is any.")
+        tuple[str, ...],
+        Meta(description="Origins whose scripts may read the responses; `*` is any."),
     ] = ("*",)
     cors_credentials: Annotated[
-        bool, Meta(description="Let scripts of the listed origins send cookies; needs a list of origins.")
+        bool,
+        Meta(
+            description="Let scripts of the listed origins send cookies; needs a list of origins."
+        ),
     ] = False
     token_lifetime: Annotated[
-        int, Meta(description="How long a token obtained over HTTP is valid, for example `365d` or `12h`.")
+        int,
+        Meta(
+            description="How long a token obtained over HTTP is valid, for example `365d` or `12h`."
+        ),
     ] = 365 * DAY
-    session_lifetime: Annotated[int, Meta(description="How long a login in the browser lasts.")] = 14 * DAY
+    session_lifetime: Annotated[int, Meta(description="How long a login in the browser lasts.")] = (
+        14 * DAY
+    )
     sign_on: Annotated[
         tuple[Provider, ...],
         Meta(description="TOML file with providers of single sign-on; needs `FIELDGATE_BASE_URL`."),
     ] = ()
     password_login: Annotated[
-        PasswordLogin, Meta(description="Who can log in with a password: `all`, `superusers` or `none`.")
+        PasswordLogin,
+        Meta(description="Who can log in with a password: `all`, `superusers` or `none`."),
     ] = PasswordLogin.ALL
     response_cache_size: Annotated[
         int, Meta(description="Memory for cached responses, per process, for example `8MiB`.")
@@ -107,23 +130,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     record_cache_size: Annotated[
         int, Meta(description="Memory for cached event records, per process, for example `24MiB`.")
     ] = 24 * MEBIBYTE
-    max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
-        25 * MEBIBYTE
-    )
+    max_upload: Annotated[
+        int, Meta(description="Largest file that can be imported, for example `25MiB`.")
+    ] = 25 * MEBIBYTE
     max_storage_per_user: Annotated[
         int,
-        Meta(description="Bytes that a user can store, with service accounts, for example `5GiB`; `0`: any number."),
+        Meta(
+            description="Bytes that a user can store, with service accounts, for example `5GiB`; `0`: any number."
+        ),
     ] = 0
     max_queued_imports: Annotated[
-        int, Meta(description="Imports of a user that can wait or be in work at a time; `0`: any number.")
+        int,
+        Meta(
+            description="Imports of a user that can wait or be in work at a time; `0`: any number."
+        ),
     ] = 100
     upload_bytes_in_flight: Annotated[
         int,
-        Meta(description="Bytes of uploads that one process receives at the same time, for example `128MiB`."),
+        Meta(
+            description="Bytes of uploads that one process receives at the same time, for example `128MiB`."
+        ),
     ] = 128 * MEBIBYTE
-    spool: Annotated[str, Meta(description="Folder for uploads in progress; empty: the system's temporary folder.")] = (
-        ""
-    )
+    spool: Annotated[
+        str,
+        Meta(description="Folder for uploads in progress; empty: the system's temporary folder."),
+    ] = ""
     import_hosts: Annotated[
         tuple[str, ...],
         Meta(
@@ -132,49 +163,76 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     import_lease: Annotated[
         int,
-        Meta(description="How long an import stays assigned to a worker that no longer reports, for example `30s`."),
+        Meta(
+            description="How long an import stays assigned to a worker that no longer reports, for example `30s`."
+        ),
     ] = 30
-    import_memory: Annotated[int, Meta(description="Memory for reading one file, for example `1GiB`.")] = (
-        1024 * MEBIBYTE
-    )
-    import_seconds: Annotated[int, Meta(description="Processor time for reading one file, for example `60s`.")] = 60
-    import_retention: Annotated[int, Meta(description="How long finished imports are listed, for example `90d`.")] = (
-        90 * DAY
-    )
-    trash_days: Annotated[int, Meta(description="Days until a deleted form is deleted for good; `0`: at once.")] = 30
-    log_days: Annotated[int, Meta(description="Days that entries of the log are kept; `0` keeps them for good.")] = 744
-    invite_days: Annotated[int, Meta(description="Days in which an invitation to own forms can be accepted.")] = 14
+    import_memory: Annotated[
+        int, Meta(description="Memory for reading one file, for example `1GiB`.")
+    ] = 1024 * MEBIBYTE
+    import_seconds: Annotated[
+        int, Meta(description="Processor time for reading one file, for example `60s`.")
+    ] = 60
+    import_retention: Annotated[
+        int, Meta(description="How long finished imports are listed, for example `90d`.")
+    ] = 90 * DAY
+    trash_days: Annotated[
+        int, Meta(description="Days until a deleted form is deleted for good; `0`: at once.")
+    ] = 30
+    log_days: Annotated[
+        int, Meta(description="Days that entries of the log are kept; `0` keeps them for good.")
+    ] = 744
+    invite_days: Annotated[
+        int, Meta(description="Days in which an invitation to own forms can be accepted.")
+    ] = 14
     teams_by_users: Annotated[
-        bool, Meta(description="Whether every user can create teams (`yes`), or only superusers (`no`).")
+        bool,
+        Meta(description="Whether every user can create teams (`yes`), or only superusers (`no`)."),
     ] = True
     read_rate: Annotated[
         RateQuota | None,
-        Meta(description="Read requests (GET, HEAD, OPTIONS) of one user, for example `600/1m`; or `off`."),
+        Meta(
+            description="Read requests (GET, HEAD, OPTIONS) of one user, for example `600/1m`; or `off`."
+        ),
     ] = RateQuota(12_000, 60)
     write_rate: Annotated[
-        RateQuota | None, Meta(description="Write requests of one user, for example `600/1m`; or `off`.")
+        RateQuota | None,
+        Meta(description="Write requests of one user, for example `600/1m`; or `off`."),
     ] = RateQuota(3_000, 60)
     address_read_rate: Annotated[
-        RateQuota | None, Meta(description="Read requests without credentials from one address; or `off`.")
+        RateQuota | None,
+        Meta(description="Read requests without credentials from one address; or `off`."),
     ] = RateQuota(6_000, 60)
     address_write_rate: Annotated[
         RateQuota | None,
-        Meta(description="Write requests without credentials from one address, and invalid credentials; or `off`."),
+        Meta(
+            description="Write requests without credentials from one address, and invalid credentials; or `off`."
+        ),
     ] = RateQuota(600, 60)
     rate_limit_exempt: Annotated[
-        tuple[Network, ...], Meta(description="Addresses or networks without rate limits; `none` for no exception.")
+        tuple[Network, ...],
+        Meta(description="Addresses or networks without rate limits; `none` for no exception."),
     ] = LOOPBACK
     metrics_from: Annotated[
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
     max_connections: Annotated[
-        int, Meta(description="Connections at a time, per process. Further ones wait until one is closed.")
+        int,
+        Meta(
+            description="Connections at a time, per process. Further ones wait until one is closed."
+        ),
     ] = 10_000
     idle_timeout: Annotated[
-        int, Meta(description="Time for all headers of a request, and between two requests of a connection.")
+        int,
+        Meta(
+            description="Time for all headers of a request, and between two requests of a connection."
+        ),
     ] = 75
     max_requests_in_flight: Annotated[
-        int, Meta(description="Requests at a time, per process; further ones get 503. Health checks always work.")
+        int,
+        Meta(
+            description="Requests at a time, per process; further ones get 503. Health checks always work."
+        ),
     ] = 1000
     access_log: Annotated[bool, Meta(description="Log every request.")] = True
     log_level: Annotated[str, Meta(description="`debug`, `info`, `warning` or `error`.")] = "info"
@@ -193,11 +251,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                     raise BadSetting(f"{variable}: {error}") from None
         settings = cls(**values)
         if settings.cors_credentials and "*" in settings.cors_origins:
-            raise BadSetting(f"{PREFIX}CORS_CREDENTIALS: list the origins in {PREFIX}CORS_ORIGINS; `*` is not enough.")
+            raise BadSetting(
+                f"{PREFIX}CORS_CREDENTIALS: list the origins in {PREFIX}CORS_ORIGINS; `*` is not enough."
+            )
         if settings.sign_on and not settings.base_url:
-            raise BadSetting(f"{PREFIX}SIGN_ON: set {PREFIX}BASE_URL, too. Providers send people back to it.")
+            raise BadSetting(
+                f"{PREFIX}SIGN_ON: set {PREFIX}BASE_URL, too. Providers send people back to it."
+            )
         if settings.password_login is not PasswordLogin.ALL and not settings.sign_on:
-            raise BadSetting(f"{PREFIX}PASSWORD_LOGIN: set {PREFIX}SIGN_ON, too. Otherwise nobody could log in.")
+            raise BadSetting(
+                f"{PREFIX}PASSWORD_LOGIN: set {PREFIX}SIGN_ON, too. Otherwise nobody could log in."
+            )
         return settings
 
     @property
@@ -246,7 +310,9 @@ def _parse_import_host(word: str) -> str:
     """A host name in ASCII (IDNA), with an optional port. IP addresses are refused: the last label is not a number."""
     name, colon, port = word.partition(":")
     try:
-        name = ".".join(label if label.isascii() else idna.alabel(label).decode() for label in name.split("."))
+        name = ".".join(
+            label if label.isascii() else idna.alabel(label).decode() for label in name.split(".")
+        )
     except idna.IDNAError:
         name = ""
     if not _IMPORT_HOST.fullmatch(name + colon + port):
@@ -284,7 +350,9 @@ def _parse_rate(text: str) -> RateQuota | None:
     if text.lower() == "off":
         return None
     number, _, duration = text.partition("/")
-    if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII) or not re.fullmatch(r"[1-9][0-9]{0,3}[hms]", duration):
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII) or not re.fullmatch(
+        r"[1-9][0-9]{0,3}[hms]", duration
+    ):
         raise ValueError(f"expected a rate such as 600/1m, or `off`, not {text!r}.")
     return RateQuota(int(number), parse_duration(duration))
 

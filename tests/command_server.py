@@ -35,10 +35,16 @@ def run(
             connection.settimeout(timeout)
             connection.connect(_address())
             message = json.dumps(
-                {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
+                {
+                    "arguments": list(arguments),
+                    "environment": dict(environment),
+                    "folder": str(Path.cwd()),
+                }
             )
             socket.send_fds(
-                connection, [len(message.encode()).to_bytes(4)], [given.fileno(), out.fileno(), err.fileno()]
+                connection,
+                [len(message.encode()).to_bytes(4)],
+                [given.fileno(), out.fileno(), err.fileno()],
             )
             connection.sendall(message.encode())
             status = int(connection.recv(16))
@@ -55,7 +61,9 @@ def _address() -> str:
     """Start the server, once in each process of pytest. It ends with it."""
     folder = tempfile.TemporaryDirectory(prefix="fieldgate-commands-")
     address = str(Path(folder.name) / "socket")
-    server = subprocess.Popen([sys.executable, "-m", "tests.command_server", address], stdout=subprocess.PIPE)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.command_server", address], stdout=subprocess.PIPE
+    )
     assert server.stdout is not None
     assert server.stdout.readline() == b"ready\n"
 

@@ -76,7 +76,9 @@ ON_BOTH_DATABASES = frozenset(
     }
 )
 # Whole programs, browsers and corpora: `make test` runs them, `make quick` does not.
-NOT_QUICK = frozenset({"browser", "cli", "client", "conformance", "imports/test_hostile.py", "move", "recording"})
+NOT_QUICK = frozenset(
+    {"browser", "cli", "client", "conformance", "imports/test_hostile.py", "move", "recording"}
+)
 
 
 def pytest_configure() -> None:
@@ -86,7 +88,11 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="SQLite only, without the slowest files and the browser.")
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="SQLite only, without the slowest files and the browser.",
+    )
     parser.addoption("--sqlite", action="store_true", help="SQLite only.")
 
 
@@ -103,7 +109,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.nightly)
     quick, sqlite = config.getoption("--quick"), config.getoption("--sqlite")
     if quick or sqlite:
-        chosen = {item for item in items if not _needs_postgres(item) and not (quick and _is_in(item, NOT_QUICK))}
+        chosen = {
+            item
+            for item in items
+            if not _needs_postgres(item) and not (quick and _is_in(item, NOT_QUICK))
+        }
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = [item for item in items if item in chosen]
 
@@ -219,14 +229,18 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def database_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+async def database_url(
+    database_kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[str]:
     """A new database with empty tables, once on SQLite and once on PostgreSQL."""
     async with new_database(database_kind, tmp_path, request) as address:
         yield address
 
 
 @pytest.fixture
-async def empty_database_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+async def empty_database_url(
+    database_kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[str]:
     """A new database without tables, for tests of migrations."""
     async with new_database(database_kind, tmp_path, request, is_empty=True) as address:
         yield address
@@ -258,7 +272,9 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="session")
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     """A service on SQLite with default settings, shared by tests that do not change its state."""
-    async with run_service(Settings(data=tmp_path_factory.mktemp("service"), access_log=False)) as started:
+    async with run_service(
+        Settings(data=tmp_path_factory.mktemp("service"), access_log=False)
+    ) as started:
         yield started
 
 

@@ -28,7 +28,9 @@ async def prepare_database(database: Database) -> None:
 
 def address_of(database: Database) -> str:
     """The URL that opens the database again."""
-    return f"sqlite:///{database.url.database}" if database.is_sqlite else database.postgres_url.text
+    return (
+        f"sqlite:///{database.url.database}" if database.is_sqlite else database.postgres_url.text
+    )
 
 
 @asynccontextmanager
@@ -52,7 +54,9 @@ async def wait_for_locks(database: Database, tasks: Sequence[asyncio.Task[Any]])
     """Until each task is done or waits for a lock of PostgreSQL."""
     waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     async with asyncio.timeout(30), database.read_transaction() as connection:
-        while (await connection.execute(waiting)).scalar_one() + sum(task.done() for task in tasks) < len(tasks):
+        while (await connection.execute(waiting)).scalar_one() + sum(
+            task.done() for task in tasks
+        ) < len(tasks):
             await connection.execute(text("SELECT pg_stat_clear_snapshot()"))
 
 
@@ -84,7 +88,9 @@ async def _postgres_template(address: str) -> str:
         connection = await asyncpg.connect(address)
         await connection.execute("CREATE DATABASE migrated")
         await connection.close()
-        database = Database(make_url(address).set(database="migrated").render_as_string(hide_password=False))
+        database = Database(
+            make_url(address).set(database="migrated").render_as_string(hide_password=False)
+        )
         await upgrade(database)
         await database.close()
         _postgres_templates[address] = "migrated"

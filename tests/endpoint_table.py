@@ -20,7 +20,9 @@ def with_endpoints(document: str) -> str:
         if operation.description.in_schema:
             titles.setdefault(operation.route.path, operation.description.title.text)
             methods.setdefault(operation.route.path, []).append(operation.route.method)
-    rows = "".join(f"| `{path}` | {title} | {', '.join(methods[path])} |\n" for path, title in titles.items())
+    rows = "".join(
+        f"| `{path}` | {title} | {', '.join(methods[path])} |\n" for path, title in titles.items()
+    )
     return _TABLE.sub(lambda _: f"| path | title | methods |\n|---|---|---|\n{rows}", document)
 
 

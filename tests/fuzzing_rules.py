@@ -42,7 +42,9 @@ def filter_case(context: Any, case: Any) -> bool:
     if is_strict and case.body:
         return False
     is_form = case.media_type != "application/json" and isinstance(case.body, dict)
-    if is_form and any(name in JSON_IN_FORMS or isinstance(value, list | dict) for name, value in case.body.items()):
+    if is_form and any(
+        name in JSON_IN_FORMS or isinstance(value, list | dict) for name, value in case.body.items()
+    ):
         return False
     return not any(_is_absent(name, value) for name, value in (case.query or {}).items())
 

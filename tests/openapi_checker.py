@@ -13,7 +13,13 @@ from fieldgate.app import operations
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 
-REQUIRED_HEADERS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")
+REQUIRED_HEADERS = (
+    "Vary",
+    "Content-Language",
+    "X-Request-ID",
+    "X-Content-Type-Options",
+    "Content-Security-Policy",
+)
 # Errors that need not be documented for each operation.
 UNDOCUMENTED_STATUSES = {400, 401, 404, 405, 500}
 
@@ -30,7 +36,9 @@ class OpenAPIChecker:
         # Same order as the router: a literal segment before a parameter, a parameter with a suffix before one without.
         paths = sorted(
             document["paths"],
-            key=lambda path: [(segment.startswith("{"), segment.endswith("}")) for segment in path.split("/")],
+            key=lambda path: [
+                (segment.startswith("{"), segment.endswith("}")) for segment in path.split("/")
+            ],
         )
         self._paths = [(_pattern(path), document["paths"][path]) for path in paths]
 
@@ -46,11 +54,15 @@ class OpenAPIChecker:
         for name in REQUIRED_HEADERS:
             if name not in response.headers:
                 raise SchemaMismatch(f"{where}: no {name}")
-        is_page_redirect = response.status_code == 303 and "text/html" in request.headers.get("Accept", "")
+        is_page_redirect = response.status_code == 303 and "text/html" in request.headers.get(
+            "Accept", ""
+        )
         if is_page_redirect or (request.method == "POST" and "form" in request.url.params):
             self._check_page(response, where)
             return
-        item = next((item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None)
+        item = next(
+            (item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None
+        )
         if item is not None and "Allow" not in response.headers:
             raise SchemaMismatch(f"{where}: no Allow")
         documented = self._documented_response(item, request.method, response.status_code, where)
@@ -78,7 +90,9 @@ class OpenAPIChecker:
     @staticmethod
     def _check_page(response: httpx.Response, where: str) -> None:
         """The response to a form is a redirect or a page, or a page redirects; these are not part of the API."""
-        if response.status_code != 303 and not response.headers.get("Content-Type", "").startswith("text/html"):
+        if response.status_code != 303 and not response.headers.get("Content-Type", "").startswith(
+            "text/html"
+        ):
             raise SchemaMismatch(f"{where}: a form is answered by a page or a redirect")
         if response.headers.get("Cache-Control") != "no-store":
             raise SchemaMismatch(f"{where}: the response to a form must not be stored")
@@ -86,7 +100,9 @@ class OpenAPIChecker:
     def _documented_response(
         self, item: dict[str, Any] | None, method: str, status: int, where: str
     ) -> dict[str, Any] | None:
-        error_response: dict[str, Any] | None = self.document["components"]["responses"].get(str(status))
+        error_response: dict[str, Any] | None = self.document["components"]["responses"].get(
+            str(status)
+        )
         if item is None:
             if status >= 400 and error_response is None:
                 raise SchemaMismatch(f"{where}: status is not documented anywhere")

@@ -81,7 +81,8 @@ class ServerProcess:
             start_new_session=True,
         )
         self._readers = [
-            threading.Thread(target=self._read_stream, args=(stream,), daemon=True) for stream in ("stdout", "stderr")
+            threading.Thread(target=self._read_stream, args=(stream,), daemon=True)
+            for stream in ("stdout", "stderr")
         ]
         for reader in self._readers:
             reader.start()
@@ -102,7 +103,10 @@ class ServerProcess:
         self._ready.set()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -123,7 +127,9 @@ class ServerProcess:
         until = time.monotonic() + TIMEOUT_SECONDS
         while True:
             lines = [json.loads(line) for line in self.log.splitlines() if line.endswith("}")]
-            found: list[dict[str, Any]] = [line for line in lines if line.get("request_id") == request_id]
+            found: list[dict[str, Any]] = [
+                line for line in lines if line.get("request_id") == request_id
+            ]
             if found:
                 return found[0]
             assert time.monotonic() < until, self.log

@@ -54,13 +54,17 @@ def test_variables_of_the_client_are_documented() -> None:
         assert variable in ENVIRONMENT_HELP
 
 
-def _commands(group: click.Group, words: tuple[str, ...] = ("fieldgate",)) -> Iterator[tuple[str, click.Command]]:
+def _commands(
+    group: click.Group, words: tuple[str, ...] = ("fieldgate",)
+) -> Iterator[tuple[str, click.Command]]:
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from _commands(command, (*words, name))
         else:
             arguments = [
-                each.make_metavar(click.Context(command)) for each in command.params if isinstance(each, click.Argument)
+                each.make_metavar(click.Context(command))
+                for each in command.params
+                if isinstance(each, click.Argument)
             ]
             yield " ".join((*words, name, *arguments)), command
 
@@ -69,8 +73,12 @@ def _commands(group: click.Group, words: tuple[str, ...] = ("fieldgate",)) -> It
 def test_every_command_and_option_is_documented(usage: str, command: click.Command) -> None:
     row = re.search(rf"^\| `{re.escape(usage)}` \| (.*) \|$", OPERATIONS, re.MULTILINE)
     assert row, f"{usage} is not in docs/operations.md"
-    options = {option for each in command.params if isinstance(each, click.Option) for option in each.opts}
-    assert set(re.findall(r"`(--[a-z-]+)`", row[1])) == options - {"--data"}  # which nearly all have
+    options = {
+        option for each in command.params if isinstance(each, click.Option) for option in each.opts
+    }
+    assert set(re.findall(r"`(--[a-z-]+)`", row[1])) == options - {
+        "--data"
+    }  # which nearly all have
     assert command.help
 
 
@@ -84,13 +92,17 @@ def test_every_dependency_has_its_reason() -> None:
     block = re.search(r"^dependencies = \[(.*?)^\]", project, re.MULTILINE | re.DOTALL)
     assert block
     for name in re.findall(r'"([a-z0-9-]+)', block[1]):
-        assert re.search(rf"^\| .*\b{name}\b.* \|", DEPENDENCIES, re.MULTILINE), f"{name} has no reason"
+        assert re.search(rf"^\| .*\b{name}\b.* \|", DEPENDENCIES, re.MULTILINE), (
+            f"{name} has no reason"
+        )
 
 
 def test_architecture_names_every_package_and_only_existing_modules() -> None:
     for path in (ROOT / "fieldgate").glob("*/__init__.py"):
         assert re.search(rf"^  {path.parent.name}/ ", ARCHITECTURE, re.MULTILINE), path.parent.name
-    modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts}
+    modules = {
+        str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts
+    }
     for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE):
         assert any(f"/{module}".endswith(f"/{name}") for module in modules), name
 
@@ -102,8 +114,14 @@ def _anchors(document: Path) -> set[str]:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "client").glob("*.md")):
-        for name, anchor in re.findall(r"\]\((?!http)([^)#]*)(?:#([^)]+))?\)", document.read_text()):
+    for document in (
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "client").glob("*.md"),
+    ):
+        for name, anchor in re.findall(
+            r"\]\((?!http)([^)#]*)(?:#([^)]+))?\)", document.read_text()
+        ):
             target = document.parent / name if name else document
             assert target.exists(), f"{document.name}: {name}"
             assert not anchor or anchor in _anchors(target), f"{document.name}: {name}#{anchor}"
@@ -132,7 +150,11 @@ def test_commands_of_the_table_in_the_readme(tmp_path: Path) -> None:
         assert done.returncode == 0, f"{script}\n{done.stderr}"
         return done.stdout
 
-    rows = [line for line in README.split("| To |")[1].splitlines() if line.startswith("| ") and "**" in line]
+    rows = [
+        line
+        for line in README.split("| To |")[1].splitlines()
+        if line.startswith("| ") and "**" in line
+    ]
     commands = [command for row in rows for command in re.findall(r"`([^`]+)`", row)]
     assert len(rows) == 5
     assert len(commands) == 5
@@ -142,7 +164,9 @@ def test_commands_of_the_table_in_the_readme(tmp_path: Path) -> None:
         run(f".venv/bin/fieldgate-client login {served.base_url}", stdin=token)
         with served.client() as client:
             headers = {"Authorization": f"Token {token}"}
-            form = client.post("/api/v2/assets/", json={"name": "Visit"}, headers=headers).json()["uid"]
+            form = client.post("/api/v2/assets/", json={"name": "Visit"}, headers=headers).json()[
+                "uid"
+            ]
         for command in commands:
             run(".venv/bin/fieldgate-client " + command.replace("FORM", form))
     assert "modify-user-permissions" in (tmp_path / "log.csv").read_text()
@@ -162,10 +186,15 @@ def test_readme_examples_run(tmp_path: Path) -> None:
             if block.startswith("make "):
                 assert block.split()[1] in targets
                 continue
-            script = block.replace("http://127.0.0.1:8000", served.base_url).replace("curl ", "curl -sSf ")
+            script = block.replace("http://127.0.0.1:8000", served.base_url).replace(
+                "curl ", "curl -sSf "
+            )
             script = script.replace(".venv/bin/fieldgate", str(FIELDGATE_COMMAND))
             done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", script], env=environment, capture_output=True, text=True
+                ["bash", "-euo", "pipefail", "-c", script],
+                env=environment,
+                capture_output=True,
+                text=True,
             )
             assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
             ran += 1
@@ -173,7 +202,11 @@ def test_readme_examples_run(tmp_path: Path) -> None:
         for block in _blocks("python"):
             script = block.replace("http://127.0.0.1:8000", served.base_url)
             done = subprocess.run(
-                [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True
+                [sys.executable, "-c", script],
+                env=environment,
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
             )
             assert done.returncode == 0, done.stderr
             printed += done.stdout

@@ -29,7 +29,11 @@ SHORTER = ["--phases", "examples,fuzzing", "--max-examples", "2"]
 # With a database of examples, hypothesis shrinks every good example for it. That took most of the time.
 LONG = ["--generation-database", "none"]
 
-ROLES = {"anonymous": (), "user": ("user", "create", "fuzz"), "superuser": ("user", "create", "fuzz", "--superuser")}
+ROLES = {
+    "anonymous": (),
+    "user": ("user", "create", "fuzz"),
+    "superuser": ("user", "create", "fuzz", "--superuser"),
+}
 
 
 @pytest.mark.parametrize("role", ROLES)

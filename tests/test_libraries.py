@@ -77,7 +77,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The libraries of a process that has answered."""
     data = tmp_path_factory.mktemp("libraries")
     assert run_command("events", "demo", "60", data=data).returncode == 0
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
     finished = subprocess.run(
         [sys.executable, "-c", SERVING],
         env={**environment, "FIELDGATE_DATA": str(data), "FIELDGATE_DATABASE_URL": ""},

@@ -13,7 +13,14 @@ from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
-from fieldgate.overload import MAX_WHOLE_BYTES, PART_BYTES, NoProgress, Overload, Slots, run_in_thread
+from fieldgate.overload import (
+    MAX_WHOLE_BYTES,
+    PART_BYTES,
+    NoProgress,
+    Overload,
+    Slots,
+    run_in_thread,
+)
 from tests.conftest import StartService
 
 
@@ -108,7 +115,10 @@ async def test_bytes_never_exceed_their_limits(steps: list[tuple[str, int, bool]
 
 async def test_refusals_have_a_message() -> None:
     slots = Slots(
-        0, 1, wait_seconds=0, refusal=Message("Too many uploads are in progress. Try again in a few seconds.")
+        0,
+        1,
+        wait_seconds=0,
+        refusal=Message("Too many uploads are in progress. Try again in a few seconds."),
     )
     with pytest.raises(ServiceUnavailable, match="uploads"):
         await slots.acquire("a", 1)
@@ -202,7 +212,11 @@ async def test_large_bodies_are_sent_in_parts(size: int, has_more: bool) -> None
     await Overload(1, 1).in_parts(send)(event)
     assert b"".join(part["body"] for part in sent) == body
     assert [part["more_body"] for part in sent] == [True] * (len(sent) - 1) + [has_more]
-    assert len(sent) == 1 if size <= MAX_WHOLE_BYTES else max(len(part["body"]) for part in sent) == PART_BYTES
+    assert (
+        len(sent) == 1
+        if size <= MAX_WHOLE_BYTES
+        else max(len(part["body"]) for part in sent) == PART_BYTES
+    )
 
 
 async def test_large_responses_that_are_not_read_have_a_limit(
@@ -220,6 +234,10 @@ async def test_large_responses_that_are_not_read_have_a_limit(
         overload = service.app.app_context.overload
         overload.responses = Slots(MAX_WHOLE_BYTES, MAX_WHOLE_BYTES)
         async with overload.responses.slot("another", 1):
-            assert (await service.get("/large/", headers={"Accept-Encoding": "identity"})).status_code == 503
-        assert (await service.get("/large/", headers={"Accept-Encoding": "identity"})).status_code == 200
+            assert (
+                await service.get("/large/", headers={"Accept-Encoding": "identity"})
+            ).status_code == 503
+        assert (
+            await service.get("/large/", headers={"Accept-Encoding": "identity"})
+        ).status_code == 200
         assert not overload.responses._held

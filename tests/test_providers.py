@@ -52,7 +52,9 @@ teams_claim = "groups"
 [provider.teams]
 wash-nepal = "tXq4"
 """
-        + KEYCLOAK.replace("keycloak", "other").replace("https://login.example.org", "http://[::1]:8080")
+        + KEYCLOAK.replace("keycloak", "other").replace(
+            "https://login.example.org", "http://[::1]:8080"
+        )
     )
     keycloak, other = read_providers(file)
     assert keycloak.client_secret == "ß…"
@@ -65,7 +67,11 @@ wash-nepal = "tXq4"
     [
         ('client_id = "fieldgate"', "", "missing required field `client_id`"),
         ('client_id = "fieldgate"', 'client_id = ""', "client_id"),
-        ('client_id = "fieldgate"', 'client_id = "x"\nis_admin_claim = "x"', "unknown field `is_admin_claim`"),
+        (
+            'client_id = "fieldgate"',
+            'client_id = "x"\nis_admin_claim = "x"',
+            "unknown field `is_admin_claim`",
+        ),
         ('"keycloak"', '"Key cloak"', "id"),
         ('"Red Cross account"', '""', "name"),
         ("[[provider]]", "[provider]", "provider"),
@@ -73,12 +79,24 @@ wash-nepal = "tXq4"
         ('"fieldgate"', '"x"\nscopes = ["profile"]', "the scopes of keycloak lack openid"),
         ('"fieldgate"', '"x"\nteams = { a = "b" }', "keycloak has teams, but no teams_claim"),
         ('"fieldgate"', '"x"\n' + KEYCLOAK, "has the same id twice"),
-        ('"fieldgate"', '"x"\nallowed_domains = [""]', "length >= 1"),  # would allow everybody without an address
-        ("https:", "http:", "the issuer 'http://login.example.org/realms/field' of keycloak must be an https URL"),
+        (
+            '"fieldgate"',
+            '"x"\nallowed_domains = [""]',
+            "length >= 1",
+        ),  # would allow everybody without an address
+        (
+            "https:",
+            "http:",
+            "the issuer 'http://login.example.org/realms/field' of keycloak must be an https URL",
+        ),
         ("https://login.example.org", "login.example.org", "must be an https URL"),
         ("https://login.example.org", "https://[login", "must be an https URL"),
         ("https://login.example.org", "file://login.example.org", "must be an https URL"),
-        ("/realms/field", "/x/.well-known/openid-configuration", "must be an https URL without /.well-known/"),
+        (
+            "/realms/field",
+            "/x/.well-known/openid-configuration",
+            "must be an https URL without /.well-known/",
+        ),
     ],
 )
 def test_refusals_say_what_is_wrong(file: Path, old: str, new: str, message: str) -> None:
@@ -137,20 +155,30 @@ def test_a_provider_needs_the_public_url(file: Path) -> None:
 
 @pytest.mark.parametrize("value", ["superusers", "none"])
 def test_passwords_cannot_be_switched_off_without_a_provider(file: Path, value: str) -> None:
-    with pytest.raises(BadSetting, match=r"^FIELDGATE_PASSWORD_LOGIN: set FIELDGATE_SIGN_ON, too\."):
+    with pytest.raises(
+        BadSetting, match=r"^FIELDGATE_PASSWORD_LOGIN: set FIELDGATE_SIGN_ON, too\."
+    ):
         Settings.from_environment({"FIELDGATE_PASSWORD_LOGIN": value})
     file.write_text("provider = []")
     with pytest.raises(BadSetting, match=r"^FIELDGATE_PASSWORD_LOGIN: "):
         _settings(file, FIELDGATE_PASSWORD_LOGIN=value)
     file.write_text(KEYCLOAK)
-    assert _settings(file, FIELDGATE_PASSWORD_LOGIN=value.upper()).password_login is PasswordLogin(value)
+    assert _settings(file, FIELDGATE_PASSWORD_LOGIN=value.upper()).password_login is PasswordLogin(
+        value
+    )
 
 
 def test_unknown_kind_of_password_login() -> None:
-    with pytest.raises(BadSetting, match=r"^FIELDGATE_PASSWORD_LOGIN: expected all, superusers or none, not 'some'"):
+    with pytest.raises(
+        BadSetting, match=r"^FIELDGATE_PASSWORD_LOGIN: expected all, superusers or none, not 'some'"
+    ):
         Settings.from_environment({"FIELDGATE_PASSWORD_LOGIN": "some"})
 
 
 def _settings(file: Path, **more: str) -> Settings:
-    values = {"FIELDGATE_SIGN_ON": str(file), "FIELDGATE_BASE_URL": "https://field.example.org", **more}
+    values = {
+        "FIELDGATE_SIGN_ON": str(file),
+        "FIELDGATE_BASE_URL": "https://field.example.org",
+        **more,
+    }
     return Settings.from_environment(values)

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
+from tests.client.document_blocks import (
+    Block,
+    PythonSession,
+    Reader,
+    python_environment,
+    read_blocks,
+)
 from tests.conftest import Service, new_database
 from tests.processes import free_port
 
@@ -23,7 +29,9 @@ def commands() -> list[Block]:
 
 def without_make(block: Block) -> Block:
     """`make install` has made the environment that the tests run in."""
-    return block._replace(text=block.text.replace("make install\n", "").replace("$PWD/.venv/bin:", ""))
+    return block._replace(
+        text=block.text.replace("make install\n", "").replace("$PWD/.venv/bin:", "")
+    )
 
 
 @pytest.fixture
@@ -39,7 +47,9 @@ def test_every_command_runs(tmp_path: Path, empty_postgres: str) -> None:
         "127.0.0.1:8000": f"127.0.0.1:{port}",
         "postgresql://fieldgate@db.example.org/field": empty_postgres,
     }
-    reader = Reader(tmp_path, python, substitutions, {**python_environment(), "FIELDGATE_PORT": port})
+    reader = Reader(
+        tmp_path, python, substitutions, {**python_environment(), "FIELDGATE_PORT": port}
+    )
     blocks = [without_make(block) for block in commands()]
     try:
         reader.run(blocks)
@@ -61,14 +71,18 @@ def test_each_task_has_commands() -> None:
 async def test_alerts_use_metrics_that_exist(service: Service) -> None:
     await service.get("/api/v2/permissions/")
     metrics = (await service.get("/metrics")).text
-    rules = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
+    rules = [
+        rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]
+    ]
     assert len(rules) == 5
     for rule in rules:
         for name, labels in re.findall(r"\b(fieldgate_\w+)(?:{([^}]*)})?", rule["expr"]):
             family = re.sub(r"_bucket$", "", name)
             assert re.search(rf"^# TYPE {family} ", metrics, re.MULTILINE), name
             for label in re.findall(r"(\w+)[!=~]+\"", labels):
-                assert re.search(rf"^{name}{{[^}}]*\b{label}=", metrics, re.MULTILINE), f"{name}: {label}"
+                assert re.search(rf"^{name}{{[^}}]*\b{label}=", metrics, re.MULTILINE), (
+                    f"{name}: {label}"
+                )
         assert {"summary", "advice"} == rule["annotations"].keys()
 
 

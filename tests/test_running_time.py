@@ -32,16 +32,24 @@ from fieldgate.imports.xlsform.xpath.expressions import find_references, parse_e
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "fieldgate", ROOT / "client" / "fieldgate_client")
 
-SCANNING = frozenset({"search", "sub", "subn", "split", "findall", "finditer"})  # these try at each position
+SCANNING = frozenset(
+    {"search", "sub", "subn", "split", "findall", "finditer"}
+)  # these try at each position
 USES = SCANNING | {"match", "fullmatch"}
 
 # Expressions that are used in a way the source does not tell: only at the position of a token.
 AT_ONE_POSITION = {
-    ("fieldgate.assets.expression_text", "_pattern"): "where a token begins, in at most 2,000 characters",
+    (
+        "fieldgate.assets.expression_text",
+        "_pattern",
+    ): "where a token begins, in at most 2,000 characters",
     ("fieldgate.http.search_grammar", "_PHRASE"): "a quote that is not closed is an error",
     ("fieldgate.http.search_grammar", "_APOSTROPHE_PHRASE"): "once for each of at most 20 terms",
     ("fieldgate.imports.xlsform.xpath.expressions", "_AFTER_VALUE"): "where a token begins",
-    ("fieldgate.imports.xlsform.xpath.expressions", "_ELSEWHERE"): "where a token begins; no token is an error",
+    (
+        "fieldgate.imports.xlsform.xpath.expressions",
+        "_ELSEWHERE",
+    ): "where a token begins; no token is an error",
     ("fieldgate.imports.xlsform.xpath.expressions", "_BRACKETS"): "the whole content of a bracket",
 }
 # Local names in the source of expressions that functions make, with what they can be.
@@ -80,13 +88,17 @@ def module_name(path: Path, package: Path) -> str:
 def find_expressions() -> list[Expression]:
     """Every call of `re`, and every pattern of a schema. Fail for one that cannot be evaluated."""
     trees = {}
-    used: dict[tuple[str, str], set[str]] = {}  # methods by module and name; public names also by "" and name
+    used: dict[
+        tuple[str, str], set[str]
+    ] = {}  # methods by module and name; public names also by "" and name
     for package in PACKAGES:
         for path in sorted(package.rglob("*.py")):
             module = module_name(path, package)
             trees[module] = ast.parse(path.read_text())
             for node in ast.walk(trees[module]):
-                assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), f"{module}: use `re.compile`"
+                assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), (
+                    f"{module}: use `re.compile`"
+                )
                 if isinstance(node, ast.Attribute) and node.attr in USES:
                     name = ast.unparse(node.value).rpartition(".")[2]
                     used.setdefault((module, name), set()).add(node.attr)
@@ -99,8 +111,15 @@ def find_expressions() -> list[Expression]:
                 continue
             method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             if method in {*USES, "compile"} and ast.unparse(node.func) == f"re.{method}":
-                uses = frozenset({method}) if method != "compile" else uses_of(node, module, parents, used)
-                found += [Expression(module, node.lineno, pattern, uses) for pattern in evaluate(node, module)]
+                uses = (
+                    frozenset({method})
+                    if method != "compile"
+                    else uses_of(node, module, parents, used)
+                )
+                found += [
+                    Expression(module, node.lineno, pattern, uses)
+                    for pattern in evaluate(node, module)
+                ]
             for keyword in node.keywords:
                 if keyword.arg == "pattern" and isinstance(keyword.value, ast.Constant):
                     pattern = re.compile(str(keyword.value.value))
@@ -109,7 +128,10 @@ def find_expressions() -> list[Expression]:
 
 
 def uses_of(
-    call: ast.Call, module: str, parents: Mapping[ast.AST, ast.AST], used: Mapping[tuple[str, str], set[str]]
+    call: ast.Call,
+    module: str,
+    parents: Mapping[ast.AST, ast.AST],
+    used: Mapping[tuple[str, str], set[str]],
 ) -> frozenset[str]:
     """The methods that are called on what `re.compile` returned; `search` if that is not known."""
     parent = parents[call]
@@ -134,7 +156,11 @@ def evaluate(call: ast.Call, module: str) -> list[re.Pattern[Any]]:
     is_compile = ast.unparse(call.func) == "re.compile"
     flags = [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
     flags += call.args[1:2] if is_compile else []
-    flags += [argument for argument in call.args[2:] if not is_compile and ast.unparse(argument).startswith("re.")]
+    flags += [
+        argument
+        for argument in call.args[2:]
+        if not is_compile and ast.unparse(argument).startswith("re.")
+    ]
     source = ast.Expression(ast.Tuple([call.args[0], *flags], ast.Load()))
     code = compile(ast.fix_missing_locations(source), module, "eval")
     names = vars(importlib.import_module(module))
@@ -258,7 +284,9 @@ def attacks_on(pattern: re.Pattern[Any]) -> list[Attack]:
 
 
 LENGTH = 1000
-MAX_RATIO = 9  # for four times the length: four if the time is in proportion, sixteen if it is quadratic
+MAX_RATIO = (
+    9  # for four times the length: four if the time is in proportion, sixteen if it is quadratic
+)
 
 
 def processor_time(work: Callable[[], object]) -> int:
@@ -268,7 +296,9 @@ def processor_time(work: Callable[[], object]) -> int:
     return time.process_time_ns() - start
 
 
-def is_in_proportion(work: Callable[[str], object], make_text: Callable[[int], str], length: int = LENGTH) -> bool:
+def is_in_proportion(
+    work: Callable[[str], object], make_text: Callable[[int], str], length: int = LENGTH
+) -> bool:
     """Whether four times the length takes about four times as long: the least of several times of each."""
     short_text = make_text(length)
     long_text = make_text(4 * length)
@@ -304,7 +334,9 @@ def slow_texts(expression: Expression, usual_time: int) -> list[Attack]:
                 return text.encode("latin-1", "replace") if is_bytes else text
 
             text = make_text(LENGTH)
-            if processor_time(partial(run, text)) > usual_time and not is_in_proportion(run, make_text):
+            if processor_time(partial(run, text)) > usual_time and not is_in_proportion(
+                run, make_text
+            ):
                 slow.append(attack)
                 break
     return slow
@@ -315,11 +347,17 @@ def test_every_expression_takes_time_in_proportion_to_the_text() -> None:
     assert len(expressions) > 100
     plain = re.compile("[^x]")
     usual_time = 2 * min(processor_time(lambda: plain.sub("", "a" * LENGTH)) for _ in range(20))
-    slow = {str(expression): texts for expression in expressions if (texts := slow_texts(expression, usual_time))}
+    slow = {
+        str(expression): texts
+        for expression in expressions
+        if (texts := slow_texts(expression, usual_time))
+    }
     assert not slow, "these expressions try again and again what they have read"
 
 
-@pytest.mark.parametrize("source", [r'"(?:\\.|[^"\\])*"', r"(\w+):", r"\(\s*\w\w(?:[-_][^()]*)?\s*\)", r"\$\{[^}]*\}"])
+@pytest.mark.parametrize(
+    "source", [r'"(?:\\.|[^"\\])*"', r"(\w+):", r"\(\s*\w\w(?:[-_][^()]*)?\s*\)", r"\$\{[^}]*\}"]
+)
 def test_expressions_that_scan_again_are_found(source: str) -> None:
     assert slow_texts(Expression("test", 1, re.compile(source), frozenset({"search"})), 0)
 
@@ -351,7 +389,17 @@ PARSERS: tuple[Callable[[str], object], ...] = (
 )
 LENGTH_FOR_PARSERS = 5000  # longer than what they cut
 COMBINING = "\u0301\u0316"  # accents above and below, which Unicode sorts
-STARTS = ("", "a", 'filename="', "filename*=utf-8''", 'attachment; filename="', "=?utf-8?q?", "${", "(", "f(")
+STARTS = (
+    "",
+    "a",
+    'filename="',
+    "filename*=utf-8''",
+    'attachment; filename="',
+    "=?utf-8?q?",
+    "${",
+    "(",
+    "f(",
+)
 REPEATED = (COMBINING, "=?", "=?utf-8?q?a?= ", "a(", "${", "<a", '";', '\\"', *"\"\\; %a('-1,*_")
 
 

@@ -18,7 +18,9 @@ def _rows(heading: str) -> list[list[str]]:
 
 def _functions(file: str) -> set[str]:
     tree = ast.parse((ROOT / file).read_text())
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def test_every_named_test_exists() -> None:
@@ -35,4 +37,6 @@ def test_every_risk_has_a_control_and_a_test() -> None:
         assert control, risk
         assert REFERENCE.search(tests), risk
     risks = {re.split(r"[ ,]", row[0])[0] for row in rows}
-    assert risks >= {f"API{number}" for number in range(1, 11)} | {f"V{number}" for number in ASVS_CHAPTERS}
+    assert risks >= {f"API{number}" for number in range(1, 11)} | {
+        f"V{number}" for number in ASVS_CHAPTERS
+    }

@@ -11,7 +11,9 @@ from fieldgate.settings import BadSetting, RateQuota, Settings, unknown_variable
 
 
 def test_defaults() -> None:
-    settings = Settings.from_environment({"PATH": "/bin", "FIELDGATE_UNKNOWN": "x", "FIELDGATE_PORT": "  "})
+    settings = Settings.from_environment(
+        {"PATH": "/bin", "FIELDGATE_UNKNOWN": "x", "FIELDGATE_PORT": "  "}
+    )
     assert settings == Settings()
     assert settings.database == "sqlite:///data/fieldgate.db"
 
@@ -57,7 +59,12 @@ def test_every_kind_of_setting() -> None:
         session_lifetime=12 * 60 * 60,
         response_cache_size=1024**3,
         record_cache_size=8 * 1024**2,
-        import_hosts=("forms.example", ".camp.example", "files.example:8443", "xn--mnchen-3ya.example"),
+        import_hosts=(
+            "forms.example",
+            ".camp.example",
+            "files.example:8443",
+            "xn--mnchen-3ya.example",
+        ),
         read_rate=RateQuota(6000, 60),
         write_rate=None,
         address_read_rate=RateQuota(5, 1),
@@ -73,7 +80,9 @@ def test_every_kind_of_setting() -> None:
 @pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.name)
 def test_every_setting_is_read_as_its_type(field: msgspec.structs.FieldInfo) -> None:
     with suppress(BadSetting):
-        value = getattr(Settings.from_environment({f"FIELDGATE_{field.name.upper()}": "no"}), field.name)
+        value = getattr(
+            Settings.from_environment({f"FIELDGATE_{field.name.upper()}": "no"}), field.name
+        )
         assert isinstance(value, str) == isinstance(field.default, str)
 
 
@@ -114,16 +123,20 @@ def test_invalid_value_is_an_error_that_names_the_variable(variable: str, value:
      "forms.example:", "forms.example:0", "forms.example:http", "a..example", "a b.example", "☃.example"],
 )  # fmt: skip
 def test_import_hosts_must_be_host_names(host: str) -> None:
-    with pytest.raises(BadSetting, match=r"^FIELDGATE_IMPORT_HOSTS: expected host names such as forms.example.org"):
+    with pytest.raises(
+        BadSetting, match=r"^FIELDGATE_IMPORT_HOSTS: expected host names such as forms.example.org"
+    ):
         Settings.from_environment({"FIELDGATE_IMPORT_HOSTS": f"forms.example, {host}"})
 
 
 def test_other_variables_are_unknown() -> None:
-    assert unknown_variables({"FIELDGATE_RESPONSE_CACHE_SIZE": "1KiB", "FIELDGATE_TYPO": "1", "OTHER": "1"}) == [
-        "FIELDGATE_TYPO"
-    ]
+    assert unknown_variables(
+        {"FIELDGATE_RESPONSE_CACHE_SIZE": "1KiB", "FIELDGATE_TYPO": "1", "OTHER": "1"}
+    ) == ["FIELDGATE_TYPO"]
 
 
-@pytest.mark.parametrize(("value", "expected"), [("2d", 2 * 24 * 60 * 60), ("0s", 0), ("Off", None), ("", 31536000)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [("2d", 2 * 24 * 60 * 60), ("0s", 0), ("Off", None), ("", 31536000)]
+)
 def test_hsts_max_age(value: str, expected: int | None) -> None:
     assert Settings.from_environment({"FIELDGATE_HSTS_MAX_AGE": value}).hsts_max_age == expected

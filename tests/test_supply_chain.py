@@ -37,7 +37,11 @@ def test_packages_are_reproducible(tmp_path: Path) -> None:
     assert sorted(built) == sorted(names)
     assert sorted(re.findall(r"^[0-9a-f]{64}  (\S+)$", done.stdout, re.MULTILINE)) == sorted(names)
     wheel = set(zipfile.ZipFile(built[f"fieldgate-{release}-py3-none-any.whl"]).namelist())
-    assert {"fieldgate/app.py", "fieldgate/web/templates/frame.html", "fieldgate/db/migrations/env.py"} <= wheel
+    assert {
+        "fieldgate/app.py",
+        "fieldgate/web/templates/frame.html",
+        "fieldgate/db/migrations/env.py",
+    } <= wheel
     assert not [name for name in wheel if "__pycache__" in name or name.startswith("tests")]
     with tarfile.open(built[f"fieldgate-{release}.tar.gz"]) as sdist:
         assert f"fieldgate-{release}/docs/running.md" in sdist.getnames()
@@ -59,14 +63,18 @@ def sbom(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_sbom_is_valid_cyclonedx(sbom: dict[str, Any]) -> None:
     schemas = {
-        name: json.loads((files("cyclonedx.schema") / "_res" / f"{name}.SNAPSHOT.schema.json").read_text())
+        name: json.loads(
+            (files("cyclonedx.schema") / "_res" / f"{name}.SNAPSHOT.schema.json").read_text()
+        )
         for name in ("bom-1.6", "spdx", "jsf-0.82")
     }
     place = schemas["bom-1.6"]["$id"].rpartition("/")[0]
     registry = jsonschema_rs.Registry(
         [(f"{place}/{name}.SNAPSHOT.schema.json", schema) for name, schema in schemas.items()]
     )
-    validator = jsonschema_rs.Draft7Validator(schemas["bom-1.6"], registry=registry, validate_formats=True)
+    validator = jsonschema_rs.Draft7Validator(
+        schemas["bom-1.6"], registry=registry, validate_formats=True
+    )
     assert [str(error) for error in validator.iter_errors(sbom)] == []
     sbom = json.loads(json.dumps(sbom))
     sbom["components"][0]["type"] = "nonsense"
@@ -79,15 +87,23 @@ def test_sbom_lists_what_is_locked_with_hashes_and_licences(sbom: dict[str, Any]
     components = {(each["name"], each["version"]): each for each in sbom["components"]}
     assert components.keys() == locked | {("fieldgate-client", version("fieldgate"))}
     assert sum(
-        len(each["externalReferences"][0]["hashes"]) for each in components.values() if "externalReferences" in each
+        len(each["externalReferences"][0]["hashes"])
+        for each in components.values()
+        if "externalReferences" in each
     ) == len(set(re.findall(r"--hash=sha256:([0-9a-f]{64})", text)))
-    assert all(each["licenses"] and each["purl"].startswith("pkg:pypi/") for each in components.values())
+    assert all(
+        each["licenses"] and each["purl"].startswith("pkg:pypi/") for each in components.values()
+    )
     assert sbom["metadata"]["component"]["name"] == "fieldgate"
-    references = {each["bom-ref"] for each in sbom["components"]} | {sbom["metadata"]["component"]["bom-ref"]}
+    references = {each["bom-ref"] for each in sbom["components"]} | {
+        sbom["metadata"]["component"]["bom-ref"]
+    }
     graph = {each["ref"]: each.get("dependsOn", []) for each in sbom["dependencies"]}
     assert graph.keys() == references
     assert {target for targets in graph.values() for target in targets} <= references
-    assert any(target.startswith("granian==") for target in graph[sbom["metadata"]["component"]["bom-ref"]])
+    assert any(
+        target.startswith("granian==") for target in graph[sbom["metadata"]["component"]["bom-ref"]]
+    )
 
 
 @pytest.mark.parametrize("file", LOCK_FILES, ids=lambda file: file.name)
@@ -102,7 +118,8 @@ def test_build_tools_are_those_of_the_tests() -> None:
     """What builds a release is what the tests have used."""
     pattern = re.compile(r"^([a-z0-9._-]+==[^ ;\\]+)", re.MULTILINE)
     build, dev = (
-        set(pattern.findall((ROOT / "requirements" / f"{name}.txt").read_text())) for name in ("build", "dev")
+        set(pattern.findall((ROOT / "requirements" / f"{name}.txt").read_text()))
+        for name in ("build", "dev")
     )
     assert build <= dev
 
@@ -122,23 +139,51 @@ SKIPPED = {"name": "a", "skip_reason": "not found"}
 @pytest.mark.parametrize(
     ("known", "locked", "status", "words"),
     [
-        (KNOWN, [{"name": "a", "version": "1", "vulns": []}], 0, "No advisory is about a locked version."),
-        (KNOWN, [{"name": "a", "version": "1", "vulns": [ADVISORY]}], 1, "a 1: GHSA-x, fixed in 2.0"),
+        (
+            KNOWN,
+            [{"name": "a", "version": "1", "vulns": []}],
+            0,
+            "No advisory is about a locked version.",
+        ),
+        (
+            KNOWN,
+            [{"name": "a", "version": "1", "vulns": [ADVISORY]}],
+            1,
+            "a 1: GHSA-x, fixed in 2.0",
+        ),
         (KNOWN, [SKIPPED], 3, "NOT AUDITED"),
         (KNOWN, [SKIPPED, {"name": "b", "version": "1", "vulns": [ADVISORY]}], 3, "b 1: GHSA-x"),
-        ({"dependencies": [{"name": "jinja2", "version": "2.4.1", "vulns": []}]}, [], 3, "NOT AUDITED"),
+        (
+            {"dependencies": [{"name": "jinja2", "version": "2.4.1", "vulns": []}]},
+            [],
+            3,
+            "NOT AUDITED",
+        ),
         ({"dependencies": [{"name": "jinja2", "skip_reason": "not found"}]}, [], 3, "NOT AUDITED"),
         ("Connection refused", [], 3, "NOT AUDITED"),
         (KNOWN, "broken", 3, "NOT AUDITED"),
     ],
-    ids=["none", "found", "skipped", "found-and-skipped", "no-advisories", "not-found", "unreachable", "failed"],
+    ids=[
+        "none",
+        "found",
+        "skipped",
+        "found-and-skipped",
+        "no-advisories",
+        "not-found",
+        "unreachable",
+        "failed",
+    ],
 )
-def test_audit_never_takes_silence_for_safety(tmp_path: Path, known: Any, locked: Any, status: int, words: str) -> None:
+def test_audit_never_takes_silence_for_safety(
+    tmp_path: Path, known: Any, locked: Any, status: int, words: str
+) -> None:
     program = tmp_path / "pip-audit"
     program.write_text(PIP_AUDIT.format(folder=tmp_path))
     program.chmod(0o755)
     (tmp_path / "known.json").write_text(json.dumps(known))
-    (tmp_path / "locked.json").write_text(json.dumps({"dependencies": locked}) if locked != "broken" else "")
+    (tmp_path / "locked.json").write_text(
+        json.dumps({"dependencies": locked}) if locked != "broken" else ""
+    )
     (tmp_path / "run.txt").write_text("a==1\n")
     done = run_script("audit", program, tmp_path / "run.txt")
     assert (done.returncode, words in done.stdout) == (status, True), done.stdout + done.stderr

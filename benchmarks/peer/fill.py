@@ -30,7 +30,11 @@ def main(folder: Path) -> None:
         rows.write()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # so that the planner knows which indexes are useful
-    print(json.dumps({token.user.username: token.key for token in Token.objects.select_related("user")}))
+    print(
+        json.dumps(
+            {token.user.username: token.key for token in Token.objects.select_related("user")}
+        )
+    )
 
 
 def read_lines(file: Path) -> Iterator[Any]:
@@ -55,7 +59,11 @@ def fill_imports(folder: Path) -> None:
     """The imports of a user, without their files, which are not in lists."""
     stored = ("uid", "status", "messages", "date_created", "filename")
     models.Import.objects.bulk_create(
-        models.Import(user=User.objects.get(username=user), data=b"", **{name: record[name] for name in stored})
+        models.Import(
+            user=User.objects.get(username=user),
+            data=b"",
+            **{name: record[name] for name in stored},
+        )
         for user, record in read_lines(folder / "imports")
     )
 
@@ -72,16 +80,26 @@ class EventRows:
         number = event["id"]
         if event["dtype"]:
             self._add_row(models.DisasterType, event["dtype"])
-        self._add_row(models.Event, event, visibility=models.PUBLIC, dtype_id=(event["dtype"] or {}).get("id"))
+        self._add_row(
+            models.Event, event, visibility=models.PUBLIC, dtype_id=(event["dtype"] or {}).get("id")
+        )
         self._add_countries(models.Event.countries.through, event, event_id=number)
         for appeal in event["appeals"]:
             self._add_row(models.Appeal, appeal, event_id=number)
         for report in event["field_reports"]:
             self._add_row(models.FieldReport, report, event_id=number)
-            self._add_countries(models.FieldReport.countries.through, report, fieldreport_id=report["id"])
+            self._add_countries(
+                models.FieldReport.countries.through, report, fieldreport_id=report["id"]
+            )
 
     def write(self) -> None:
-        for model in (models.Country, models.DisasterType, models.Event, models.Appeal, models.FieldReport):
+        for model in (
+            models.Country,
+            models.DisasterType,
+            models.Event,
+            models.Appeal,
+            models.FieldReport,
+        ):
             model.objects.bulk_create(self._rows[model].values())
         for model, links in self._links.items():
             model.objects.bulk_create(links)

@@ -9,7 +9,16 @@ from django.utils import timezone
 
 PUBLIC = 3
 # Counts of people in a field report: of the National Society, the government and others.
-COUNTS = ("injured", "dead", "missing", "affected", "displaced", "assisted", "potentially_affected", "highest_risk")
+COUNTS = (
+    "injured",
+    "dead",
+    "missing",
+    "affected",
+    "displaced",
+    "assisted",
+    "potentially_affected",
+    "highest_risk",
+)
 
 
 def add_columns(table: Any, field: Any, names: str) -> None:
@@ -26,7 +35,11 @@ class Country(models.Model):
         ordering = ("name",)
 
 
-add_columns(Country, models.TextField, "iso iso3 fdrs society_name name translation_module_original_language")
+add_columns(
+    Country,
+    models.TextField,
+    "iso iso3 fdrs society_name name translation_module_original_language",
+)
 add_columns(Country, models.BooleanField, "independent is_deprecated")
 add_columns(Country, models.FloatField, "average_household_size")
 
@@ -41,18 +54,32 @@ add_columns(DisasterType, models.TextField, "name summary translation_module_ori
 class Event(models.Model):
     dtype = models.ForeignKey(DisasterType, null=True, on_delete=models.PROTECT)
     countries = models.ManyToManyField(Country)
-    ifrc_severity_level = models.SmallIntegerField(choices=[(0, "Yellow"), (1, "Orange"), (2, "Red")])
+    ifrc_severity_level = models.SmallIntegerField(
+        choices=[(0, "Yellow"), (1, "Orange"), (2, "Red")]
+    )
     disaster_start_date = models.DateTimeField()
     parent_event = models.ForeignKey("self", null=True, on_delete=models.SET_NULL)
     visibility = models.SmallIntegerField()
 
     class Meta:
         ordering = ("-disaster_start_date", "id")
-        indexes = (models.Index(fields=["visibility", "parent_event", "-disaster_start_date", "id"], name="listed"),)
+        indexes = (
+            models.Index(
+                fields=["visibility", "parent_event", "-disaster_start_date", "id"], name="listed"
+            ),
+        )
 
 
-add_columns(Event, models.TextField, "name summary slug glide auto_generated_source emergency_response_contact_email")
-add_columns(Event, models.TextField, "tab_one_title tab_two_title tab_three_title translation_module_original_language")
+add_columns(
+    Event,
+    models.TextField,
+    "name summary slug glide auto_generated_source emergency_response_contact_email",
+)
+add_columns(
+    Event,
+    models.TextField,
+    "tab_one_title tab_two_title tab_three_title translation_module_original_language",
+)
 add_columns(Event, models.IntegerField, "num_affected active_deployments")
 add_columns(Event, models.DateTimeField, "ifrc_severity_level_update_date created_at updated_at")
 add_columns(Event, models.BooleanField, "auto_generated is_featured is_featured_region")
@@ -60,9 +87,13 @@ add_columns(Event, models.BooleanField, "auto_generated is_featured is_featured_
 
 class Appeal(models.Model):
     event = models.ForeignKey(Event, related_name="appeals", on_delete=models.CASCADE)
-    status = models.SmallIntegerField(choices=list(enumerate(["Active", "Closed", "Frozen", "Archived"])))
+    status = models.SmallIntegerField(
+        choices=list(enumerate(["Active", "Closed", "Frozen", "Archived"]))
+    )
     atype = models.SmallIntegerField(
-        choices=list(enumerate(["DREF", "Emergency Appeal", "International Appeal", "Forecast Based Action"]))
+        choices=list(
+            enumerate(["DREF", "Emergency Appeal", "International Appeal", "Forecast Based Action"])
+        )
     )
 
     class Meta:
@@ -91,16 +122,34 @@ class FieldReport(models.Model):
 
 
 for source in ("", "gov_", "other_"):
-    add_columns(FieldReport, models.IntegerField, " ".join(f"{source}num_{what}" for what in COUNTS))
+    add_columns(
+        FieldReport, models.IntegerField, " ".join(f"{source}num_{what}" for what in COUNTS)
+    )
     add_columns(FieldReport, models.TextField, f"{source}affected_pop_centres")
 add_columns(
-    FieldReport, models.IntegerField, "status num_localstaff num_volunteers num_expats_delegates recent_affected"
+    FieldReport,
+    models.IntegerField,
+    "status num_localstaff num_volunteers num_expats_delegates recent_affected",
 )
-add_columns(FieldReport, models.IntegerField, "epi_cases epi_suspected_cases epi_probable_cases epi_confirmed_cases")
-add_columns(FieldReport, models.IntegerField, "epi_num_dead epi_cases_since_last_fr epi_deaths_since_last_fr")
-add_columns(FieldReport, models.TextField, "epi_notes_since_last_fr notes_health notes_ns notes_socioeco")
-add_columns(FieldReport, models.TextField, "summary description translation_module_original_language")
-add_columns(FieldReport, models.BooleanField, "is_covid_report request_assistance ns_request_assistance")
+add_columns(
+    FieldReport,
+    models.IntegerField,
+    "epi_cases epi_suspected_cases epi_probable_cases epi_confirmed_cases",
+)
+add_columns(
+    FieldReport,
+    models.IntegerField,
+    "epi_num_dead epi_cases_since_last_fr epi_deaths_since_last_fr",
+)
+add_columns(
+    FieldReport, models.TextField, "epi_notes_since_last_fr notes_health notes_ns notes_socioeco"
+)
+add_columns(
+    FieldReport, models.TextField, "summary description translation_module_original_language"
+)
+add_columns(
+    FieldReport, models.BooleanField, "is_covid_report request_assistance ns_request_assistance"
+)
 add_columns(FieldReport, models.DateTimeField, "created_at updated_at report_date")
 
 
@@ -119,7 +168,9 @@ class Assignment(models.Model):
     permission = models.CharField(max_length=30)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=["asset", "user", "permission"], name="once"),)
+        constraints = (
+            models.UniqueConstraint(fields=["asset", "user", "permission"], name="once"),
+        )
 
 
 class Import(models.Model):

@@ -37,7 +37,9 @@ class PermissionSerializer(LinkSerializer):
         return [self.link("permission-detail", codename=each) for each in permission["implied"]]
 
     def get_contradictory(self, permission: Mapping[str, Any]) -> list[str]:
-        return [self.link("permission-detail", codename=each) for each in permission["contradictory"]]
+        return [
+            self.link("permission-detail", codename=each) for each in permission["contradictory"]
+        ]
 
 
 class AssignmentSerializer(LinkSerializer):

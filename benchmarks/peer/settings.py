@@ -15,7 +15,10 @@ INSTALLED_APPS = [
     "rest_framework.authtoken",
     "benchmarks.peer",
 ]
-MIDDLEWARE = ["django.middleware.security.SecurityMiddleware", "django.middleware.common.CommonMiddleware"]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.common.CommonMiddleware",
+]
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",

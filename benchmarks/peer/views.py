@@ -54,7 +54,9 @@ class EventViewSet(ListModelMixin, GenericViewSet):
         if countries := self._numbers("countries__in"):
             events = events.filter(pk__in=links.filter(country_id__in=countries).values("event_id"))
         if regions := self._numbers("regions__in"):
-            events = events.filter(pk__in=links.filter(country__region__in=regions).values("event_id"))
+            events = events.filter(
+                pk__in=links.filter(country__region__in=regions).values("event_id")
+            )
         return events
 
     def _numbers(self, name: str) -> list[int]:
@@ -84,10 +86,14 @@ class ImportViewSet(ListModelMixin, GenericViewSet):
 class AssignmentView(APIView):
     def post(self, request: Request, asset_uid: str) -> Response:
         asset = get_object_or_404(Asset, uid=asset_uid)
-        held = Assignment.objects.filter(asset=asset, user=request.user.id).values_list("permission", flat=True)
+        held = Assignment.objects.filter(asset=asset, user=request.user.id).values_list(
+            "permission", flat=True
+        )
         if "manage_asset" not in set(held):
             raise PermissionDenied
-        form = serializers.AssignmentRequestSerializer(data=request.data, context={"permissions": PERMISSIONS})
+        form = serializers.AssignmentRequestSerializer(
+            data=request.data, context={"permissions": PERMISSIONS}
+        )
         form.is_valid(raise_exception=True)
         created = _assign(asset, **form.validated_data)
         record = serializers.AssignmentSerializer(created, context={"request": request}).data
@@ -99,14 +105,18 @@ def _assign(asset: Asset, user: User, permission: str) -> Assignment:
     granted = {permission, *PERMISSIONS[permission]["implied"]}
     removed = {other for each in granted for other in PERMISSIONS[each]["contradictory"]}
     with transaction.atomic():
-        present = {each.permission: each for each in Assignment.objects.filter(asset=asset, user=user)}
+        present = {
+            each.permission: each for each in Assignment.objects.filter(asset=asset, user=user)
+        }
         if removed & present.keys():
             Assignment.objects.filter(asset=asset, user=user, permission__in=removed).delete()
         missing = sorted(granted - present.keys())
         created = Assignment.objects.bulk_create(
             Assignment(asset=asset, user=user, permission=each) for each in missing
         )
-    return next((each for each in created if each.permission == permission), present.get(permission))
+    return next(
+        (each for each in created if each.permission == permission), present.get(permission)
+    )
 
 
 def not_found(_request: HttpRequest, **_: str) -> HttpResponse:

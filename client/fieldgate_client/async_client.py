@@ -19,7 +19,14 @@ import msgspec
 from fieldgate_client import forms, sharing, teams
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.forms import FormCheck, ImportProgress, ImportResult, UploadProgress
-from fieldgate_client.list_query import CHANGED_SINCE, PAGE_NAMES, FilterValue, ListQuery, encode_filters, parse_since
+from fieldgate_client.list_query import (
+    CHANGED_SINCE,
+    PAGE_NAMES,
+    FilterValue,
+    ListQuery,
+    encode_filters,
+    parse_since,
+)
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
@@ -70,12 +77,20 @@ class AsyncClient:
     async def close(self) -> None:
         await self.connection.close()
 
-    def _query(self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]) -> ListQuery[Any]:
+    def _query(
+        self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]
+    ) -> ListQuery[Any]:
         for name in PAGE_NAMES & filters.keys():
-            raise ValueError(f"{name} is not a filter: all pages are read. For a part of the list, write records[:10].")
+            raise ValueError(
+                f"{name} is not a filter: all pages are read. For a part of the list, write records[:10]."
+            )
         address = resolve_address(path, self.connection.server)
         # The address may be that of a page in a browser: what belongs to the page only is left out.
-        others = [pair for pair in address.query if pair[0] not in PAGE_NAMES | {"format"} | filters.keys()]
+        others = [
+            pair
+            for pair in address.query
+            if pair[0] not in PAGE_NAMES | {"format"} | filters.keys()
+        ]
         return ListQuery(
             self.connection,
             address.path,
@@ -95,7 +110,9 @@ class AsyncClient:
         query = self._query("event/", others, Event)
         if since is not None:
             if others.get(CHANGED_SINCE) is not None:
-                raise ValueError(f"since= and {CHANGED_SINCE}= are the same filter: use one of them.")
+                raise ValueError(
+                    f"since= and {CHANGED_SINCE}= are the same filter: use one of them."
+                )
             query = msgspec.structs.replace(query, since=parse_since(since))
         if names:
             query = msgspec.structs.replace(query, resolve_names=lambda: self._names.resolve(names))
@@ -165,7 +182,12 @@ class AsyncClient:
         Only for Fieldgate. Other servers get nothing, and there is `UnsupportedByServer`.
         """
         return await forms.check_form(
-            self.connection, path, destination, name=name, library=library, desired_type=desired_type
+            self.connection,
+            path,
+            destination,
+            name=name,
+            library=library,
+            desired_type=desired_type,
         )
 
     async def wait_for_import(
@@ -196,7 +218,9 @@ class AsyncClient:
         Fieldgate does everything or nothing. KoboToolbox cannot: the text of an error tells what was done.
         """
         steps = sharing.sharing_steps(asset, user, permissions)
-        return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run, until=until)
+        return await sharing.share(
+            self.connection, steps, remove=remove, dry_run=dry_run, until=until
+        )
 
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
@@ -218,14 +242,21 @@ class AsyncClient:
         return AsyncRecordList(self._query(f"{teams.team_path(team)}assets/", {}, TeamAsset))
 
     async def add_to_team(
-        self, team: Team | str, users: str | Iterable[str], *, role: str = "member", dry_run: bool = False
+        self,
+        team: Team | str,
+        users: str | Iterable[str],
+        *,
+        role: str = "member",
+        dry_run: bool = False,
     ) -> TeamChange:
         """Add people to a team. With `dry_run` nothing is changed, and `assets` has what they would gain."""
         body = {"users": [users] if isinstance(users, str) else [*users], "role": role}
         path = f"{teams.team_path(team)}members/"
         return await teams.change_members(self.connection, "POST", path, body, dry_run=dry_run)
 
-    async def remove_from_team(self, team: Team | str, user: str, *, dry_run: bool = False) -> TeamChange:
+    async def remove_from_team(
+        self, team: Team | str, user: str, *, dry_run: bool = False
+    ) -> TeamChange:
         """Remove somebody from a team. With `dry_run` nothing is changed, and `assets` has what they would lose."""
         path = f"{teams.team_path(team)}members/{quote(identifier(user), safe='')}/"
         return await teams.change_members(self.connection, "DELETE", path, None, dry_run=dry_run)

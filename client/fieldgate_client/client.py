@@ -49,7 +49,9 @@ def _list_of(
     """The same method, with a list that is read without `await`."""
 
     @wraps(method)
-    def call(self: Any, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> RecordList[Record]:
+    def call(
+        self: Any, /, *arguments: Arguments.args, **options: Arguments.kwargs
+    ) -> RecordList[Record]:
         return RecordList(method(self._inner, *arguments, **options), self._loop)
 
     return call
@@ -83,8 +85,12 @@ class RecordList(Generic[Record]):
         query = self._inner.query
         if self._count is None:
             self._count = self._loop.run(query.count())
-        if self._count is None:  # `list()` asks for the length, and does without it after a TypeError
-            raise TypeError(f"{query.path} does not tell how many records it has: count them while reading.")
+        if (
+            self._count is None
+        ):  # `list()` asks for the length, and does without it after a TypeError
+            raise TypeError(
+                f"{query.path} does not tell how many records it has: count them while reading."
+            )
         return self._count
 
     def first(self) -> Record | None:
@@ -133,7 +139,12 @@ class Client:
         options: ConnectionOptions | None = None,
     ) -> None:
         self._inner = AsyncClient(
-            url, token, language=language, page_size=page_size, concurrency=concurrency, options=options
+            url,
+            token,
+            language=language,
+            page_size=page_size,
+            concurrency=concurrency,
+            options=options,
         )
         self._loop = EventLoopThread(self._inner.close)
 
@@ -191,7 +202,9 @@ class EventLoopThread:
         """Run a coroutine in the loop and wait for its result. If the wait is interrupted, it is cancelled and ends."""
         if self._pid == os.getpid() and threading.current_thread() is self._thread:
             coroutine.close()
-            raise RuntimeError("A callback of the client cannot use the client: it would wait for itself.")
+            raise RuntimeError(
+                "A callback of the client cannot use the client: it would wait for itself."
+            )
         ended = threading.Event()
         future = asyncio.run_coroutine_threadsafe(_note_end(coroutine, ended), self._running_loop())
         try:
@@ -222,10 +235,15 @@ class EventLoopThread:
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._loop is None or self._pid != os.getpid():  # a forked process has no thread of its parent
+            if (
+                self._loop is None or self._pid != os.getpid()
+            ):  # a forked process has no thread of its parent
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
                 self._thread = threading.Thread(
-                    target=_run_forever, args=(self._loop, self._close), name="fieldgate-client", daemon=True
+                    target=_run_forever,
+                    args=(self._loop, self._close),
+                    name="fieldgate-client",
+                    daemon=True,
                 )
                 self._thread.start()
                 weakref.finalize(self, _stop, self._loop, self._thread)
@@ -236,10 +254,15 @@ class _Stopped(NamedTuple):
     error: BaseException
 
 
-async def _note_end(coroutine: Coroutine[Any, Any, Result], ended: threading.Event) -> Result | _Stopped:
+async def _note_end(
+    coroutine: Coroutine[Any, Any, Result], ended: threading.Event
+) -> Result | _Stopped:
     try:
         return await coroutine
-    except (KeyboardInterrupt, SystemExit) as error:  # of a callback: in a task they would end the loop
+    except (
+        KeyboardInterrupt,
+        SystemExit,
+    ) as error:  # of a callback: in a task they would end the loop
         return _Stopped(error)
     finally:
         ended.set()
@@ -250,11 +273,15 @@ async def _next(source: AsyncGenerator[Result, None]) -> Result | object:
 
 
 async def _close(source: AsyncGenerator[Any, None]) -> None:
-    with suppress(RuntimeError):  # an iterator that is still running was cancelled, and closes itself
+    with suppress(
+        RuntimeError
+    ):  # an iterator that is still running was cancelled, and closes itself
         await source.aclose()
 
 
-def _run_forever(loop: asyncio.AbstractEventLoop, close: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+def _run_forever(
+    loop: asyncio.AbstractEventLoop, close: Callable[[], Coroutine[Any, Any, None]] | None
+) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

@@ -95,7 +95,9 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
     max_concurrent: int = MAX_CONCURRENT_REQUESTS
     retries: RetryPolicy = RetryPolicy()
     compression: bool | None = None  # None: unless the server is on this machine
-    headers: dict[str, str] = {}  # of every request; Authorization here is sent instead of the token
+    headers: dict[
+        str, str
+    ] = {}  # of every request; Authorization here is sent instead of the token
     verify: Any = True  # as in httpx: False, or an ssl.SSLContext
     transport: Any = None  # an httpx.AsyncBaseTransport
     on_retry: Callable[[RetryNotice], None] | None = None
@@ -103,7 +105,12 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
 
 class Connection:
     def __init__(
-        self, url: str, token: str = "", options: ConnectionOptions | None = None, *, language: str = ""
+        self,
+        url: str,
+        token: str = "",
+        options: ConnectionOptions | None = None,
+        *,
+        language: str = "",
     ) -> None:
         self.server = parse_server_url(url)
         self.has_token = bool(token)
@@ -147,9 +154,13 @@ class Connection:
         If it raises `msgspec.ValidationError`, the response is something else than was expected.
         """
         headers = {"Accept": accept, **({"Accept-Language": language} if language else {})}
-        return await self._send("GET", self._url(path, parameters), headers, parse=parse, on_progress=on_progress)
+        return await self._send(
+            "GET", self._url(path, parameters), headers, parse=parse, on_progress=on_progress
+        )
 
-    async def fetch_json(self, path: str, kind: type[Parsed], parameters: Parameters = ()) -> Parsed:
+    async def fetch_json(
+        self, path: str, kind: type[Parsed], parameters: Parameters = ()
+    ) -> Parsed:
         """GET a JSON value of this type. Some servers send numbers as text."""
         return await self.fetch(path, parameters, lambda response: response.decode(kind))
 
@@ -195,7 +206,9 @@ class Connection:
             headers["Content-Type"] = "application/json"
             content = {"content": msgspec.json.encode(json)}
         url = self._url(path, parameters)
-        return await self._send(method, url, headers, body=lambda: content, parse=_same, is_repeatable=is_repeatable)
+        return await self._send(
+            method, url, headers, body=lambda: content, parse=_same, is_repeatable=is_repeatable
+        )
 
     async def upload(
         self,
@@ -213,7 +226,9 @@ class Connection:
         """
         headers = {"Accept": "application/json", **headers}
         url = self._url(path, parameters)
-        return await self._send("POST", url, headers, body=form, parse=parse, is_repeatable=is_repeatable)
+        return await self._send(
+            "POST", url, headers, body=form, parse=parse, is_repeatable=is_repeatable
+        )
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
@@ -264,7 +279,9 @@ class Connection:
                         if self._is_hopeless(response, error):
                             raise failure from None
                 else:
-                    failure = request_failed(response.status, self._hide_token(response.body), response.headers, url)
+                    failure = request_failed(
+                        response.status, self._hide_token(response.body), response.headers, url
+                    )
                     if response.status not in RETRY_STATUSES:
                         raise failure
                     reason = f"{url} answered {response.status}: {failure.message}"
@@ -300,7 +317,9 @@ class Connection:
         async with semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # other requests move it
                 if wait >= NOTICED_PAUSE_SECONDS:
-                    self._note_pause(RetryNotice(f"{self.server} allows no request yet (RateLimit)", 0, wait))
+                    self._note_pause(
+                        RetryNotice(f"{self.server} allows no request yet (RateLimit)", 0, wait)
+                    )
                 await asyncio.sleep(wait)
             request = client.build_request(method, url, headers=headers, **body)
             for _ in range(MAX_REDIRECTS + 1):
@@ -308,7 +327,10 @@ class Connection:
                 try:
                     if response.next_request is None:
                         content = await read_body(
-                            response, self._options.timeout, on_progress, body_timeout=self._options.body_timeout
+                            response,
+                            self._options.timeout,
+                            on_progress,
+                            body_timeout=self._options.body_timeout,
                         )
                         break
                     _check_redirect(request, response.next_request)
@@ -346,7 +368,9 @@ class Connection:
         except TimeoutError:
             raise httpx.ReadTimeout("no answer in time", request=request) from None
 
-    def _opened(self, loop: asyncio.AbstractEventLoop) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
+    def _opened(
+        self, loop: asyncio.AbstractEventLoop
+    ) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
         """Client and semaphore of this event loop. Those of another one, as of a parent process, cannot be used."""
         if self._loop is not loop or self._semaphore is None:
             self._client, self._not_before = None, 0.0
@@ -357,7 +381,9 @@ class Connection:
         import httpx
 
         options = self._options
-        is_compressed = options.compression if options.compression is not None else not is_loopback(self.server)
+        is_compressed = (
+            options.compression if options.compression is not None else not is_loopback(self.server)
+        )
         headers = {
             "User-Agent": f"fieldgate-client/{__version__}",
             "Accept-Encoding": GZIP if is_compressed else "identity",
@@ -368,9 +394,12 @@ class Connection:
             headers["Authorization"] = f"Token {self._token}"
         self._client = httpx.AsyncClient(
             headers=headers | options.headers,
-            timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
+            timeout=httpx.Timeout(
+                options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)
+            ),
             limits=httpx.Limits(
-                max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
+                max_connections=options.max_concurrent,
+                max_keepalive_connections=options.max_concurrent,
             ),
             # KoboToolbox remembers the first language in a cookie, which then wins over Accept-Language.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
@@ -383,7 +412,9 @@ class Connection:
 def _checked_token(token: str) -> str:
     token = token.strip()
     if not all("!" <= character <= "~" for character in token):
-        raise InvalidToken("The token must consist of ASCII letters, digits and punctuation, without spaces.")
+        raise InvalidToken(
+            "The token must consist of ASCII letters, digits and punctuation, without spaces."
+        )
     return token
 
 
@@ -394,7 +425,12 @@ def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
     """
     old, new = request.url, target.url
     is_same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
-    is_upgrade = old.host == new.host and (old.scheme, old.port, new.scheme, new.port) == ("http", None, "https", None)
+    is_upgrade = old.host == new.host and (old.scheme, old.port, new.scheme, new.port) == (
+        "http",
+        None,
+        "https",
+        None,
+    )
     if request.method != "GET" or not (is_same or is_upgrade):
         raise ConnectionFailed(
             f"{old.copy_with(query=None)} redirects to {new.copy_with(query=None)}. "
@@ -411,9 +447,13 @@ def _abilities(response: HTTPResponse) -> _Abilities:
     return response.decode(_Abilities)
 
 
-def _unreachable(reason: str, method: str, url: str, error: Exception, attempts: int) -> ConnectionFailed:
+def _unreachable(
+    reason: str, method: str, url: str, error: Exception, attempts: int
+) -> ConnectionFailed:
     import httpx
 
     if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         reason += ". It is not known whether the server received the request"
-    return ConnectionFailed(f"{reason}, {attempts} times" if attempts > 1 else reason, url=url, attempts=attempts)
+    return ConnectionFailed(
+        f"{reason}, {attempts} times" if attempts > 1 else reason, url=url, attempts=attempts
+    )

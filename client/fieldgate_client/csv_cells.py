@@ -17,7 +17,9 @@ import re
 _IGNORED = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff'"
 _SIGN = r"[=+\-@＝＋－＠﹦﹢﹣﹫]"
 _SEPARATOR = re.compile(r"[;|\t\r\n]")
-_FORMULA = re.compile(rf"(?!'*-[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z)(?:'*[\t\r\n]|[{_IGNORED}]*{_SIGN})")
+_FORMULA = re.compile(
+    rf"(?!'*-[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z)(?:'*[\t\r\n]|[{_IGNORED}]*{_SIGN})"
+)
 # From its first character on: a search from each of them would take quadratic time.
 _BEFORE_SIGN = re.compile(rf'(?<![{_IGNORED};|"])[{_IGNORED};|"]*{_SIGN}')
 _QUOTED = re.compile(r'[",;|\t\r\n]')

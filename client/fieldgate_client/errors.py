@@ -18,7 +18,9 @@ _REQUEST_ID = "x-request-id"
 class FieldgateError(Exception):
     """The base of all exceptions of this package."""
 
-    def __init__(self, message: str, *, status: int | None = None, request_id: str = "", url: str = "") -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, request_id: str = "", url: str = ""
+    ) -> None:
         message = clean_text(message)  # parts of it come from servers and files
         super().__init__(message)
         self.message = message
@@ -127,7 +129,9 @@ class MissingExtra(FieldgateError, ImportError):
     """A library is needed that is an optional extra of this package."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Run: pip install 'fieldgate-client[{extra}]'")
+        super().__init__(
+            f"{library} is not installed. Run: pip install 'fieldgate-client[{extra}]'"
+        )
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {
@@ -150,7 +154,9 @@ def request_failed(status: int, body: bytes, headers: Mapping[str, str], url: st
     if not message:
         message = _phrase(status)
     kind = _BY_STATUS.get(status) or (ServerFailed if status >= 500 else RequestFailed)
-    return kind(message, status=status, request_id=headers.get(_REQUEST_ID, ""), url=url, fields=fields)
+    return kind(
+        message, status=status, request_id=headers.get(_REQUEST_ID, ""), url=url, fields=fields
+    )
 
 
 def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, list[str]]]:
@@ -158,7 +164,9 @@ def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, lis
     try:
         decoded = msgspec.json.decode(body)
     except (ValueError, RecursionError):
-        is_page = "html" in content_type and b"<" in body[:1024]  # KoboToolbox calls its plain texts HTML
+        is_page = (
+            "html" in content_type and b"<" in body[:1024]
+        )  # KoboToolbox calls its plain texts HTML
         text = "" if is_page else clean_line(body[:4096].decode(errors="replace"))
         return text[:MAX_TEXT_CHARS], {}
     if isinstance(decoded, dict) and isinstance(decoded.get("errors"), dict):
@@ -169,7 +177,9 @@ def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, lis
                 return clean_line(decoded[key])[:MAX_TEXT_CHARS], {}
         fields = {name: _texts(value) for name, value in decoded.items()}
         sentences = [
-            " ".join(texts) if name in ("non_field_errors", "detail") else f"{name}: {' '.join(texts)}"
+            " ".join(texts)
+            if name in ("non_field_errors", "detail")
+            else f"{name}: {' '.join(texts)}"
             for name, texts in fields.items()
             if texts
         ]

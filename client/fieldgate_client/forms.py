@@ -18,7 +18,13 @@ import anyio
 import msgspec
 
 from fieldgate_client.connection import Connection
-from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound, UnexpectedResponse
+from fieldgate_client.errors import (
+    FieldgateError,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    UnexpectedResponse,
+)
 from fieldgate_client.exports.output_file import OutputFile
 from fieldgate_client.records import Asset, Import, Problem
 from fieldgate_client.response_body import ByteProgress
@@ -26,7 +32,9 @@ from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.sharing import asset_uid
 from fieldgate_client.terminal_text import clean_line, clip_text, format_table
 
-MAX_FORM_BYTES = 100 * 1024 * 1024  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
+MAX_FORM_BYTES = (
+    100 * 1024 * 1024
+)  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
 IMPORTS_PATH = "imports/"
 FIRST_PAUSE = 0.2  # seconds between two looks at an import, growing
 LONGEST_PAUSE = 3.0
@@ -44,8 +52,14 @@ class ImportFailed(FieldgateError):
     """The form was not imported. `problems` says why, by sheet, row and column; `str()` is a table of them."""
 
     def __init__(self, record: Import, *, status: int | None = None, request_id: str = "") -> None:
-        text = record.messages.get("error") or record.messages.get("detail") or "The form was not imported."
-        super().__init__(clean_line(str(text))[:MAX_MESSAGE_CHARS], status=status, request_id=request_id)
+        text = (
+            record.messages.get("error")
+            or record.messages.get("detail")
+            or "The form was not imported."
+        )
+        super().__init__(
+            clean_line(str(text))[:MAX_MESSAGE_CHARS], status=status, request_id=request_id
+        )
         self.record = record
         self.problems = _problems(record.messages, "problems")
         self.warnings = _problems(record.messages, "warnings")
@@ -62,7 +76,9 @@ class ImportTimeout(FieldgateError):
     """The import did not end in time. It continues on the server: `client.wait_for_import(error.uid)`."""
 
     def __init__(self, uid: str, timeout: float) -> None:
-        super().__init__(f"The import {uid} is still running after {timeout:g} seconds. It continues on the server.")
+        super().__init__(
+            f"The import {uid} is still running after {timeout:g} seconds. It continues on the server."
+        )
         self.uid = uid
 
 
@@ -83,7 +99,10 @@ class ImportResult(msgspec.Struct, frozen=True):
         return self.assets[position]
 
     def __str__(self) -> str:
-        lines = [clean_line(f"{asset.uid} {asset.asset_type or 'asset'} {asset.name or ''}") for asset in self.assets]
+        lines = [
+            clean_line(f"{asset.uid} {asset.asset_type or 'asset'} {asset.name or ''}")
+            for asset in self.assets
+        ]
         if self.warnings:
             lines.append(format_problems(self.warnings, title="warning"))
         return "\n".join(lines)
@@ -122,7 +141,9 @@ class FormCheck(msgspec.Struct, frozen=True, kw_only=True):
         """Why it would not be imported. A reason without a place is one problem."""
         if self.status == "complete":
             return []
-        reason = Problem(message=str(self.messages.get("error", "")), code=self.messages.get("error_type"))
+        reason = Problem(
+            message=str(self.messages.get("error", "")), code=self.messages.get("error_type")
+        )
         return _problems(self.messages, "problems") or [reason]
 
     @property
@@ -140,7 +161,9 @@ def read_form(path: str | Path) -> tuple[str, bytes]:
     try:
         size = file.stat().st_size
         if size > MAX_FORM_BYTES:
-            raise InvalidRequest(f"{file} has {size} bytes. A form can have at most {MAX_FORM_BYTES}.")
+            raise InvalidRequest(
+                f"{file} has {size} bytes. A form can have at most {MAX_FORM_BYTES}."
+            )
         content = file.read_bytes()
     except OSError as error:
         raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}.") from None
@@ -201,7 +224,9 @@ async def check_form(
     )
 
 
-def _fields(connection: Connection, uid: str, name: str, desired_type: str, *, library: bool) -> dict[str, str]:
+def _fields(
+    connection: Connection, uid: str, name: str, desired_type: str, *, library: bool
+) -> dict[str, str]:
     fields = {
         "name": name,
         "destination": f"{connection.server}{API_ROOT}assets/{quote(uid, safe='')}/" if uid else "",
@@ -244,7 +269,9 @@ async def _wait(connection: Connection, uid: str, on_status: ImportProgress | No
     path = f"imports/{quote(uid, safe='')}/"
     pause = FIRST_PAUSE
     while True:
-        response, record = await connection.fetch(path, (), lambda response: (response, response.decode(Import)))
+        response, record = await connection.fetch(
+            path, (), lambda response: (response, response.decode(Import))
+        )
         if on_status:
             on_status(record)
         if record.status not in _RUNNING:
@@ -283,7 +310,9 @@ def _problem(entry: Any) -> Problem:
         return Problem(message=str(entry)[:MAX_MESSAGE_CHARS])
 
 
-def format_problems(problems: Sequence[Problem], width: int | None = None, title: str = "problem") -> str:
+def format_problems(
+    problems: Sequence[Problem], width: int | None = None, title: str = "problem"
+) -> str:
     """A table with sheet, row, column and message, for the width of the terminal."""
     rows = [
         [
@@ -301,15 +330,22 @@ def format_problems(problems: Sequence[Problem], width: int | None = None, title
 
 
 async def download_form(
-    connection: Connection, asset: Asset | str, path: str | Path, on_progress: ByteProgress | None = None
+    connection: Connection,
+    asset: Asset | str,
+    path: str | Path,
+    on_progress: ByteProgress | None = None,
 ) -> Path:
     """Save a form as an xlsx file, complete or not at all. An existing file is replaced."""
     file = _checked(path)
     # KoboToolbox sends xlsx files for .xls and knows no .xlsx. Fieldgate sends old files as they are for .xls.
     suffix = ".xlsx" if await connection.is_fieldgate() else ".xls"
     address = f"assets/{quote(asset_uid(asset), safe='')}{suffix}"
-    response = await connection.fetch(address, (), lambda sent: sent, accept="*/*", on_progress=on_progress)
-    if response.status != HTTPStatus.OK or not is_zipfile(BytesIO(response.body)):  # cut off, it has no end
+    response = await connection.fetch(
+        address, (), lambda sent: sent, accept="*/*", on_progress=on_progress
+    )
+    if response.status != HTTPStatus.OK or not is_zipfile(
+        BytesIO(response.body)
+    ):  # cut off, it has no end
         raise UnexpectedResponse(
             f"{response.url} did not send a complete Excel workbook.",
             status=response.status,
@@ -328,7 +364,9 @@ async def download_form(
 def _checked(path: str | Path) -> Path:
     file = Path(path)
     if file.is_dir():
-        raise InvalidRequest(f"{file} is a folder. Name the file to write, such as {file / 'form.xlsx'}.")
+        raise InvalidRequest(
+            f"{file} is a folder. Name the file to write, such as {file / 'form.xlsx'}."
+        )
     if not file.parent.is_dir():
         raise InvalidRequest(f"There is no folder {file.parent}.")
     return file

@@ -73,7 +73,9 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
             return []
         pairs = await self.resolve_names()
         if twice := {name for name, _ in pairs} & {name for name, _ in self.parameters}:
-            raise InvalidRequest(f"{', '.join(sorted(twice))} is given by name and by number: use one of them.")
+            raise InvalidRequest(
+                f"{', '.join(sorted(twice))} is given by name and by number: use one of them."
+            )
         return pairs
 
     def _refuse_ignored(self, page: Page, sent: set[str]) -> None:
@@ -88,7 +90,9 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
 
     def decode(self, records: list[msgspec.Raw]) -> list[Record]:
         """Records of the type of this list."""
-        decode = msgspec.json.Decoder(self.record_type, strict=False).decode  # some servers send numbers as text
+        decode = msgspec.json.Decoder(
+            self.record_type, strict=False
+        ).decode  # some servers send numbers as text
         try:
             return [decode(record) for record in records]
         except (ValueError, RecursionError) as error:
@@ -101,7 +105,10 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         name = self.path.removeprefix(API_ROOT).strip("/") + "/"
         fixed_ordering = _FIXED_ORDERINGS.get(name, "")
         is_fixed = bool(fixed_ordering) and dict(self.parameters).get("ordering") == fixed_ordering
-        return Walk(self, msgspec.structs.replace(self.options, fixed_ordering=fixed_ordering, is_fixed=is_fixed))
+        return Walk(
+            self,
+            msgspec.structs.replace(self.options, fixed_ordering=fixed_ordering, is_fixed=is_fixed),
+        )
 
     async def count(self) -> int | None:
         return self.options.size((await self.fetch_page(self.options.start, 1)).count)
@@ -109,10 +116,14 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     def part(self, start: int, stop: int | None) -> ListQuery[Record]:
         """A part of this part."""
         old = self.options
-        ends = [end for end in (old.stop, None if stop is None else old.start + stop) if end is not None]
+        ends = [
+            end for end in (old.stop, None if stop is None else old.start + stop) if end is not None
+        ]
         new_start = old.start + start
         new_stop = max(new_start, min(ends)) if ends else None
-        return msgspec.structs.replace(self, options=msgspec.structs.replace(old, start=new_start, stop=new_stop))
+        return msgspec.structs.replace(
+            self, options=msgspec.structs.replace(old, start=new_start, stop=new_stop)
+        )
 
 
 class ChangesUnknown(FieldgateError):
@@ -124,20 +135,30 @@ def parse_since(value: str | date | datetime) -> datetime:
     if isinstance(value, str):
         text = value.strip()
         try:
-            value = msgspec.convert(f"{text}T00:00:00" if len(text) == _DATE_CHARS else text, datetime)
+            value = msgspec.convert(
+                f"{text}T00:00:00" if len(text) == _DATE_CHARS else text, datetime
+            )
         except msgspec.ValidationError:
-            raise ValueError(f"{text!r} is not a time. Write it such as 2026-11-01 or 2026-11-01T06:30:00Z.") from None
+            raise ValueError(
+                f"{text!r} is not a time. Write it such as 2026-11-01 or 2026-11-01T06:30:00Z."
+            ) from None
     elif not isinstance(value, datetime):
         if not isinstance(value, date):
             raise TypeError(f"since must be a text, date or datetime, not {type(value).__name__}.")
         value = datetime(value.year, value.month, value.day)
-    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    return (
+        value.replace(tzinfo=timezone.utc)
+        if value.tzinfo is None
+        else value.astimezone(timezone.utc)
+    )
 
 
 def next_since(clock: datetime | None) -> datetime:
     """From when to ask for changes next time, if the first page was sent at this time of the server's clock."""
     if clock is None:
-        raise FieldgateError("next_since is known after the first page, from servers that tell the time.")
+        raise FieldgateError(
+            "next_since is known after the first page, from servers that tell the time."
+        )
     return clock - SINCE_MARGIN
 
 
@@ -148,7 +169,9 @@ def since_parameters(since: datetime | None) -> list[tuple[str, str]]:
 def check_page_of_changes(page: Page, server: str) -> None:
     """A server that does not know the filter returns everything, which must not pass for what changed."""
     if not page.is_fieldgate or CHANGED_SINCE in page.ignored_parameters:
-        raise ChangesUnknown(f"{server} cannot tell what changed since a time. Leave out since= to read everything.")
+        raise ChangesUnknown(
+            f"{server} cannot tell what changed since a time. Leave out since= to read everything."
+        )
 
 
 def encode_filters(filters: Mapping[str, FilterValue]) -> list[tuple[str, str]]:
@@ -164,7 +187,9 @@ def encode_filters(filters: Mapping[str, FilterValue]) -> list[tuple[str, str]]:
 
 
 def empty_filter(name: str) -> InvalidRequest:
-    return InvalidRequest(f"The filter {name} has no values. Give at least one, or None for no filter.")
+    return InvalidRequest(
+        f"The filter {name} has no values. Give at least one, or None for no filter."
+    )
 
 
 def encode_value(value: FilterValue) -> str:
@@ -185,5 +210,9 @@ def encode_value(value: FilterValue) -> str:
 
 def format_timestamp(value: datetime) -> str:
     """In UTC, as `+` in a URL would be a space. A time without a zone is taken as UTC."""
-    value = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    value = (
+        value.replace(tzinfo=timezone.utc)
+        if value.tzinfo is None
+        else value.astimezone(timezone.utc)
+    )
     return value.isoformat().replace("+00:00", "Z")

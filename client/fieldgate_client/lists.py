@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 DELETED_PATH = "event/deleted/"
 
-Progress = Callable[[int, "int | None"], None]  # records received, and how many there are if the server says
+Progress = Callable[
+    [int, "int | None"], None
+]  # records received, and how many there are if the server says
 Record = TypeVar("Record")
 Result = TypeVar("Result")
 
@@ -44,7 +46,9 @@ class AsyncRecordList(Generic[Record]):
 
     def __repr__(self) -> str:
         query = self.query
-        filters = ", ".join(f"{key}={value}" for key, value in [*query.parameters, *since_parameters(query.since)])
+        filters = ", ".join(
+            f"{key}={value}" for key, value in [*query.parameters, *since_parameters(query.since)]
+        )
         start, stop = query.options.start, query.options.stop
         part = f"[{start}:{'' if stop is None else stop}]" if query.options.is_part else ""
         return f"<{type(self).__name__} {query.connection.server}{query.path}{' ' if filters else ''}{filters}{part}>"
@@ -85,7 +89,9 @@ class AsyncRecordList(Generic[Record]):
     async def deleted(self) -> list[DeletedEvent]:
         """Of `events(since=…)`: what was deleted, merged or hidden since then, whatever the filters."""
         if self.query.since is None:
-            raise FieldgateError("deleted() is for lists of changes, such as client.events(since=…).")
+            raise FieldgateError(
+                "deleted() is for lists of changes, such as client.events(since=…)."
+            )
         query: ListQuery[DeletedEvent] = ListQuery(
             self.query.connection,
             API_ROOT + DELETED_PATH,
@@ -102,7 +108,9 @@ class AsyncRecordList(Generic[Record]):
 
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
         if not isinstance(part, slice):
-            raise TypeError(f"Write `await records[{part!r}:].first()` for one record: this list is read with await.")
+            raise TypeError(
+                f"Write `await records[{part!r}:].first()` for one record: this list is read with await."
+            )
         start, stop, step = part.start or 0, part.stop, part.step
         if start < 0 or (stop is not None and stop < 0) or step not in (None, 1):
             raise ValueError("Only slices from the front are possible, such as [:10] or [100:200].")
@@ -114,7 +122,9 @@ class AsyncRecordList(Generic[Record]):
         The file appears when it is complete; a former one stays until then. `path` can be a binary file object.
         """
         with OutputFile(path) as output:
-            count = await self._read(lambda records: output.file.write(to_lines(records)), on_progress)
+            count = await self._read(
+                lambda records: output.file.write(to_lines(records)), on_progress
+            )
             output.commit()
         return count
 
@@ -134,7 +144,11 @@ class AsyncRecordList(Generic[Record]):
         return await self._write_table(path, columns, on_progress, partial(write_csv, bom=bom))
 
     async def to_xlsx(
-        self, path: Target, *, columns: Sequence[str] | None = None, on_progress: Progress | None = None
+        self,
+        path: Target,
+        *,
+        columns: Sequence[str] | None = None,
+        on_progress: Progress | None = None,
     ) -> int:
         """Write a table as an Excel workbook. Times are dates of Excel, in UTC. Needs the extra `xlsx`.
 
@@ -144,13 +158,19 @@ class AsyncRecordList(Generic[Record]):
         return await self._write_table(path, columns, on_progress, write_xlsx, MAX_SHEET_RECORDS)
 
     async def to_parquet(
-        self, path: Target, *, columns: Sequence[str] | None = None, on_progress: Progress | None = None
+        self,
+        path: Target,
+        *,
+        columns: Sequence[str] | None = None,
+        on_progress: Progress | None = None,
     ) -> int:
         """Write a table as a Parquet file. `columns` as for `to_csv`. Needs the extra `parquet`."""
         load_library("pyarrow", "parquet")
         return await self._write_table(path, columns, on_progress, arrow.write_parquet)
 
-    async def to_geojson(self, path: Target | None = None, *, on_progress: Progress | None = None) -> Any:
+    async def to_geojson(
+        self, path: Target | None = None, *, on_progress: Progress | None = None
+    ) -> Any:
         """A point for each country of each event. Write a file and return the number of records, or return a dict."""
         is_events = self.query.path.startswith(f"{API_ROOT}event/")
         positions = await read_country_positions(self.query.connection) if is_events else {}
@@ -164,7 +184,9 @@ class AsyncRecordList(Generic[Record]):
             return count
         return msgspec.json.decode(memory.getvalue())
 
-    async def to_pandas(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> pandas.DataFrame:
+    async def to_pandas(
+        self, *, columns: Sequence[str] | None = None, flatten: bool = True
+    ) -> pandas.DataFrame:
         """A data frame with nullable types and times in UTC. Needs the extra `pandas`.
 
         `flatten=False` keeps lists and objects as they are. `columns` as for `to_csv`.
@@ -172,7 +194,9 @@ class AsyncRecordList(Generic[Record]):
         load_library("pandas", "pandas")
         return await self._to_frame(arrow.to_pandas, columns, flatten=flatten)
 
-    async def to_polars(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> polars.DataFrame:
+    async def to_polars(
+        self, *, columns: Sequence[str] | None = None, flatten: bool = True
+    ) -> polars.DataFrame:
         """A data frame with times in UTC. Needs the extra `polars`. Arguments as for `to_pandas`."""
         load_library("polars", "polars")
         return await self._to_frame(arrow.to_polars, columns, flatten=flatten)
@@ -195,14 +219,18 @@ class AsyncRecordList(Generic[Record]):
     ) -> int:
         with (
             OutputFile(path) as output,
-            Table(self.query.record_type, columns, folder=output.folder, max_records=max_records) as table,
+            Table(
+                self.query.record_type, columns, folder=output.folder, max_records=max_records
+            ) as table,
         ):
             count = await self._read(table.write, on_progress)
             await to_thread.run_sync(write, table, output.file)
             output.commit()
         return count
 
-    async def _read(self, write: Callable[[list[msgspec.Raw]], object], on_progress: Progress | None) -> int:
+    async def _read(
+        self, write: Callable[[list[msgspec.Raw]], object], on_progress: Progress | None
+    ) -> int:
         """Give all records to `write`, page by page; return how many there are."""
         received = 0
         async with aclosing(self.raw_pages()) as pages:

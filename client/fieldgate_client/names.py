@@ -37,9 +37,13 @@ class NameFilter(msgspec.Struct, frozen=True):
     only_fieldgate: tuple[str, ...] = ()  # parameters that IFRC GO ignores
 
 
-_COUNTRY = NameFilter("country", "country/", ("name", "iso3", "iso"), "countries__in", "countries__in")
+_COUNTRY = NameFilter(
+    "country", "country/", ("name", "iso3", "iso"), "countries__in", "countries__in"
+)
 _REGION = NameFilter("region", "region/", ("region_name", "label"), "regions__in", "regions__in")
-_TYPE = NameFilter("disaster type", "disaster_type/", ("name",), "dtype", "dtype__in", ("dtype__in",))
+_TYPE = NameFilter(
+    "disaster type", "disaster_type/", ("name",), "dtype", "dtype__in", ("dtype__in",)
+)
 _SEVERITY = NameFilter(
     *("severity", "", ("name",), "ifrc_severity_level", "ifrc_severity_level__in"),
     ("ifrc_severity_level", "ifrc_severity_level__in"),
@@ -68,7 +72,11 @@ class NameList:
             number = record.get("id")
             if not isinstance(number, int):
                 continue
-            texts = [text for field in kind.names if isinstance(text := record.get(field), str) and text.strip()]
+            texts = [
+                text
+                for field in kind.names
+                if isinstance(text := record.get(field), str) and text.strip()
+            ]
             code = f" ({record['iso3']})" if record.get("iso3") else ""
             self.titles[number] = f"{texts[0]}{code}" if texts else str(number)
             if record.get("record_type", _COUNTRY_RECORD) == _COUNTRY_RECORD:
@@ -84,7 +92,9 @@ class NameList:
     def suggest(self, text: str) -> list[str]:
         """Titles of records with similar names, or with names that have a word with this beginning."""
         folded = _folded(text)
-        containing = [name for name in self._ids if f" {folded}" in f" {_words(name)}"] if folded else []
+        containing = (
+            [name for name in self._ids if f" {folded}" in f" {_words(name)}"] if folded else []
+        )
         names = [*containing, *get_close_matches(folded, self._ids, n=MAX_SUGGESTIONS, cutoff=0.6)]
         return [self.titles[number] for name in names for number in self._ids[name]]
 
@@ -124,7 +134,9 @@ class NameResolver:
         if value.isascii() and value.strip().isdigit():
             return [int(value)]
         lists = await self._names(kind)
-        titles, found = next(((each.titles, ids) for each in lists if (ids := each.find(value))), ({}, []))
+        titles, found = next(
+            ((each.titles, ids) for each in lists if (ids := each.find(value))), ({}, [])
+        )
         if len(found) == 1:
             return found
         if found:
@@ -136,7 +148,9 @@ class NameResolver:
         parts = [part.strip() for part in value.split(",") if part.strip()]
         if parts and "," in value:  # a name can have a comma itself
             return [number for part in parts for number in await self._ids(kind, part)]
-        similar = tuple(dict.fromkeys(title for each in lists for title in each.suggest(value)))[:MAX_SUGGESTIONS]
+        similar = tuple(dict.fromkeys(title for each in lists for title in each.suggest(value)))[
+            :MAX_SUGGESTIONS
+        ]
         hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
         raise UnknownName(f"The server knows no {kind.kind} {value!r}.{hint}", suggestions=similar)
 
@@ -144,7 +158,8 @@ class NameResolver:
         async with self._lock:
             if kind.path not in self._lists:
                 self._lists[kind.path] = [
-                    NameList(await self._read_list(kind.path, language), kind) for language in self._languages
+                    NameList(await self._read_list(kind.path, language), kind)
+                    for language in self._languages
                 ]
         return self._lists[kind.path]
 
@@ -158,14 +173,18 @@ def split_filters(filters: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dic
         elif value is not None:
             is_one = isinstance(value, str) or not isinstance(value, Iterable)
             names[name] = [value] if is_one else [*value]
-            if not names[name] or any(isinstance(each, str) and not each.strip() for each in names[name]):
+            if not names[name] or any(
+                isinstance(each, str) and not each.strip() for each in names[name]
+            ):
                 raise empty_filter(name)
     return names, others
 
 
 def _folded(text: str) -> str:
     """Without accents and case: people write Cote d'Ivoire."""
-    decomposed = unicodedata.normalize("NFKD", text[:MAX_COMPARED_CHARS].replace("’", "'").strip().casefold())
+    decomposed = unicodedata.normalize(
+        "NFKD", text[:MAX_COMPARED_CHARS].replace("’", "'").strip().casefold()
+    )
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 

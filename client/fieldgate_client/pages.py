@@ -37,7 +37,9 @@ class Page(msgspec.Struct, frozen=True):
     has_next: bool
     step: int  # by how much the server advances: the page size that it really uses
     is_fieldgate: bool = False
-    data_version: str = ""  # equal on two pages: nothing changed in between. Only some lists of Fieldgate have it.
+    data_version: str = (
+        ""  # equal on two pages: nothing changed in between. Only some lists of Fieldgate have it.
+    )
     timestamp: datetime | None = None  # of the server's clock
     ignored_parameters: tuple[str, ...] = ()  # only Fieldgate says
 
@@ -103,7 +105,9 @@ def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int)
         version is not None,
         "" if version in (None, NO_VERSION) else version,
         parse_http_date(headers.get("date", "")),
-        tuple(name.strip() for name in headers.get("fieldgate-ignored", "").split(",") if name.strip()),
+        tuple(
+            name.strip() for name in headers.get("fieldgate-ignored", "").split(",") if name.strip()
+        ),
     )
 
 
@@ -114,13 +118,21 @@ def _checked_step(envelope: _Envelope, received: int, offset: int, limit: int) -
         positions, link_limit = _link_numbers(envelope.next)
         if positions:
             following = max(positions)
-            if following == offset or not positions <= {offset, offset + received, offset + (link_limit or limit)}:
-                raise DamagedPage(f"the next page begins at {following}, so this is not the page at {offset}")
+            if following == offset or not positions <= {
+                offset,
+                offset + received,
+                offset + (link_limit or limit),
+            }:
+                raise DamagedPage(
+                    f"the next page begins at {following}, so this is not the page at {offset}"
+                )
             step = following - offset
     if envelope.previous and envelope.results:
         positions, link_limit = _link_numbers(envelope.previous)
         if not positions <= {offset, max(0, offset - (link_limit or limit))}:
-            raise DamagedPage(f"the previous page begins at {min(positions)}, so this is not the page at {offset}")
+            raise DamagedPage(
+                f"the previous page begins at {min(positions)}, so this is not the page at {offset}"
+            )
     return step
 
 

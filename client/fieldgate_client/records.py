@@ -96,7 +96,9 @@ class FieldReport(msgspec.Struct, kw_only=True, gc=False):
     other_num_assisted: int | None = None
     other_num_potentially_affected: int | None = None
     other_num_highest_risk: int | None = None
-    recent_affected: int | None = None  # which of the six figures of affected people is the current one
+    recent_affected: int | None = (
+        None  # which of the six figures of affected people is the current one
+    )
     affected_pop_centres: str | None = None
     gov_affected_pop_centres: str | None = None
     other_affected_pop_centres: str | None = None

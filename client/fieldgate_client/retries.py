@@ -29,7 +29,11 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     def pause(self, attempt: int, retry_after: float | None) -> float:
         """Seconds to wait after this failed attempt, counted from 0. The server's own wish is honoured."""
         backoff = min(self.first_pause * 2.0**attempt, self.longest_pause) * random.uniform(0.5, 1)  # noqa: S311 -- jitter
-        return backoff if retry_after is None else min(retry_after, MAX_RETRY_AFTER_SECONDS) + backoff / 10
+        return (
+            backoff
+            if retry_after is None
+            else min(retry_after, MAX_RETRY_AFTER_SECONDS) + backoff / 10
+        )
 
 
 def parse_retry_after(text: str, now: datetime | None = None) -> float | None:
@@ -38,12 +42,19 @@ def parse_retry_after(text: str, now: datetime | None = None) -> float | None:
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
         return float(text)
     date = parse_http_date(text)
-    return None if date is None else max(0.0, (date - (now or datetime.now(timezone.utc))).total_seconds())
+    return (
+        None
+        if date is None
+        else max(0.0, (date - (now or datetime.now(timezone.utc))).total_seconds())
+    )
 
 
 def parse_rate_limit(headers: Mapping[str, str]) -> float | None:
     """Seconds until the server accepts another request, or None if it still does: `RateLimit: "default";r=0;t=30`."""
-    numbers = {name: int(number[:9]) for name, number in _RATE_LIMIT_NUMBERS.findall(headers.get("ratelimit", ""))}
+    numbers = {
+        name: int(number[:9])
+        for name, number in _RATE_LIMIT_NUMBERS.findall(headers.get("ratelimit", ""))
+    }
     if numbers.get("r", 1) > 0 or "t" not in numbers:
         return None
     return float(min(numbers["t"], MAX_RETRY_AFTER_SECONDS))
@@ -52,6 +63,10 @@ def parse_rate_limit(headers: Mapping[str, str]) -> float | None:
 def parse_http_date(text: str) -> datetime | None:
     try:
         parsed = parsedate_to_datetime(text)
-        return parsed.replace(tzinfo=timezone.utc) if parsed.tzinfo is None else parsed.astimezone(timezone.utc)
+        return (
+            parsed.replace(tzinfo=timezone.utc)
+            if parsed.tzinfo is None
+            else parsed.astimezone(timezone.utc)
+        )
     except (ValueError, TypeError, OverflowError):
         return None

@@ -31,16 +31,22 @@ def parse_server_url(text: str) -> str:
     """The address of a server, without `/api/v2/` and without a slash at the end."""
     text = text.strip()
     if "://" not in text:
-        raise InvalidURL(f"{text!r} is not the URL of a server. Write it with https://, such as https://field.example.")
+        raise InvalidURL(
+            f"{text!r} is not the URL of a server. Write it with https://, such as https://field.example."
+        )
     if len(text) > MAX_URL_CHARS:
-        raise InvalidURL(f"The URL of the server must not be longer than {MAX_URL_CHARS} characters.")
+        raise InvalidURL(
+            f"The URL of the server must not be longer than {MAX_URL_CHARS} characters."
+        )
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise InvalidURL(f"{without_credentials(text)} is not a valid URL: {error}.") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise InvalidURL(f"{text} is not the URL of a server. It must begin with https:// or http://.")
+        raise InvalidURL(
+            f"{text} is not the URL of a server. It must begin with https:// or http://."
+        )
     if parts.username or parts.password:
         raise InvalidURL(
             "Do not write credentials into the URL: give the token as `token`, or log in with fieldgate-client login."
@@ -61,10 +67,14 @@ def parse_list_url(text: str) -> ListAddress:
     """Split the URL of a list, such as https://field.example/api/v2/event/?regions__in=0."""
     parts = urlsplit(text.strip())
     before, root, after = parts.path.partition(API_ROOT)
-    server = parse_server_url(parts._replace(path=before if root else "", query="", fragment="").geturl())
+    server = parse_server_url(
+        parts._replace(path=before if root else "", query="", fragment="").geturl()
+    )
     path = root + after if root else parts.path or "/"
     if ".." in parts.path.split("/"):
-        raise InvalidURL(f"{without_credentials(text)} has '..' in its path. Write the address without it.")
+        raise InvalidURL(
+            f"{without_credentials(text)} has '..' in its path. Write the address without it."
+        )
     return ListAddress(server, path, tuple(parse_qsl(parts.query, keep_blank_values=True)))
 
 

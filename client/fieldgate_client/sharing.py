@@ -102,7 +102,9 @@ class SharingStep(msgspec.Struct, frozen=True):
 
 
 def sharing_steps(
-    assets: Asset | str | Iterable[Asset | str], users: str | Iterable[str], permissions: Iterable[str]
+    assets: Asset | str | Iterable[Asset | str],
+    users: str | Iterable[str],
+    permissions: Iterable[str],
 ) -> list[SharingStep]:
     """Every permission of every user on every asset. Each is an identifier or a URL."""
     uids = [asset_uid(each) for each in ([assets] if isinstance(assets, Asset | str) else assets)]
@@ -111,7 +113,9 @@ def sharing_steps(
     for kind, given in (("asset", uids), ("user", names), ("permission", codenames)):
         if not given or not all(given):
             raise InvalidRequest(f"Name at least one {kind}, and no empty one.")
-    steps = [SharingStep(uid, name, codename) for uid in uids for name in names for codename in codenames]
+    steps = [
+        SharingStep(uid, name, codename) for uid in uids for name in names for codename in codenames
+    ]
     return [*dict.fromkeys(steps)]
 
 
@@ -129,7 +133,9 @@ async def share(
     were done before.
     """
     if remove and until:
-        raise InvalidRequest("until is for permissions that are assigned, not for those that are removed.")
+        raise InvalidRequest(
+            "until is for permissions that are assigned, not for those that are removed."
+        )
     if not await connection.is_fieldgate():
         if until:
             raise UnsupportedByServer(
@@ -166,7 +172,9 @@ async def share(
         ) from None
 
 
-async def explain(connection: Connection, asset: Asset | str, user: str, permission: str) -> Explanation:
+async def explain(
+    connection: Connection, asset: Asset | str, user: str, permission: str
+) -> Explanation:
     path = f"{_list_path(asset_uid(asset))}explain/"
     parameters = {"user": identifier(user), "permission": identifier(permission)}
     try:
@@ -174,21 +182,27 @@ async def explain(connection: Connection, asset: Asset | str, user: str, permiss
     except NotFound:
         if await connection.is_fieldgate():
             raise
-        raise UnsupportedByServer(f"{connection.server} is not a Fieldgate server and cannot explain this.") from None
+        raise UnsupportedByServer(
+            f"{connection.server} is not a Fieldgate server and cannot explain this."
+        ) from None
 
 
 def asset_uid(asset: Asset | str) -> str:
     return asset.uid if isinstance(asset, Asset) else identifier(asset)
 
 
-async def _share_one_by_one(connection: Connection, steps: list[SharingStep], *, remove: bool) -> SharingResult:
+async def _share_one_by_one(
+    connection: Connection, steps: list[SharingStep], *, remove: bool
+) -> SharingResult:
     """Names are checked first, so that a misspelt one changes nothing.
 
     Assigning and removing a permission twice is the same as once, so these requests are repeated after a lost
     connection.
     """
     if not remove and any(step.permission == PARTIAL for step in steps):
-        raise InvalidRequest(f"{PARTIAL} needs filters, which cannot be given here. Nothing was sent.")
+        raise InvalidRequest(
+            f"{PARTIAL} needs filters, which cannot be given here. Nothing was sent."
+        )
     await _check_names(connection, "permission", {step.permission: None for step in steps})
     await _check_names(connection, "user", {step.user: None for step in steps})
     uids = dict.fromkeys(step.asset for step in steps)
@@ -197,7 +211,11 @@ async def _share_one_by_one(connection: Connection, steps: list[SharingStep], *,
     for number, step in enumerate(steps):
         asset, user, permission = (
             _url(connection, *each)
-            for each in (("assets", step.asset), ("users", step.user), ("permissions", step.permission))
+            for each in (
+                ("assets", step.asset),
+                ("users", step.user),
+                ("permissions", step.permission),
+            )
         )
         try:
             if remove:
@@ -212,7 +230,14 @@ async def _share_one_by_one(connection: Connection, steps: list[SharingStep], *,
         effect = "removed" if remove else "granted"
         message = f"{step.permission}: {effect}."
         effects.append(
-            Effect(permission=permission, effect=effect, reason="asked", message=message, user=user, asset=asset)
+            Effect(
+                permission=permission,
+                effect=effect,
+                reason="asked",
+                message=message,
+                user=user,
+                asset=asset,
+            )
         )
     return SharingResult(effects=effects)
 

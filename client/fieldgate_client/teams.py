@@ -80,7 +80,9 @@ def choose_team(teams: Sequence[Team], name: str) -> Team:
 
 
 async def create_team(connection: Connection, name: str, description: str) -> Team:
-    response = await connection.send("POST", "teams/", json={"name": name, "description": description})
+    response = await connection.send(
+        "POST", "teams/", json={"name": name, "description": description}
+    )
     return response.decode(Team)
 
 
@@ -89,5 +91,7 @@ async def change_members(
 ) -> TeamChange:
     parameters = {"dry_run": "true"} if dry_run else {}
     # Adding and removing twice is the same as once.
-    response = await connection.send(method, path, parameters=parameters, json=body, is_repeatable=method == "POST")
+    response = await connection.send(
+        method, path, parameters=parameters, json=body, is_repeatable=method == "POST"
+    )
     return response.decode(TeamChange) if response.body else TeamChange()

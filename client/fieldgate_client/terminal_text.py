@@ -61,7 +61,10 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: i
         widths[widths.index(max(widths))] -= 1
     lines = []
     for row in cells:
-        wrapped = [wrap(cell, size, break_on_hyphens=False) or [""] for cell, size in zip(row, widths, strict=True)]
+        wrapped = [
+            wrap(cell, size, break_on_hyphens=False) or [""]
+            for cell, size in zip(row, widths, strict=True)
+        ]
         for parts in zip_longest(*wrapped, fillvalue=""):
             lines.append(_GAP.join(map(pad_text, parts, widths)).rstrip())
     return "\n".join(lines)

@@ -37,7 +37,9 @@ MAX_PASSES = 8
 MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the same page for ever
 MAX_READS = 20  # of the whole list, as long as it was at the start of a pass: its end grows or is replaced for ever
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
-OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
+OVERLAP = (
+    5  # records requested again with the next page, if the server sends no version of the data
+)
 
 Records = list[msgspec.Raw]
 
@@ -100,7 +102,9 @@ class _Pass(msgspec.Struct):
         self.pages += 1
         self.repeated_pages = self.repeated_pages + 1 if self.keys.issuperset(page.keys) else 0
         # A page more can be one of records that were added meanwhile.
-        self.is_beyond = bool(page.records) and page.count is not None and page.end > page.count + page.step
+        self.is_beyond = (
+            bool(page.records) and page.count is not None and page.end > page.count + page.step
+        )
         self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or self.pages > self.most_pages
         self.is_fieldgate = page.is_fieldgate
         self.versions.add(page.data_version)
@@ -119,7 +123,9 @@ class _Pass(msgspec.Struct):
         if len(self.counts) > 1:
             return False
         expected = {options.size(count) for count in self.counts} - {None}
-        if self.counts == {None}:  # then a record that was received twice is all that shows that something moved
+        if self.counts == {
+            None
+        }:  # then a record that was received twice is all that shows that something moved
             return self.is_continuous
         return not expected or expected == {len(self.keys)}
 
@@ -187,7 +193,9 @@ class Walk:
         options, this, failures = self._options, _Pass(), 0
         self.report.passes += 1
         ordering = options.fixed_ordering
-        async with aclosing(_PageStream(self._source, options, max(2, options.page_size), ordering)) as stream:
+        async with aclosing(
+            _PageStream(self._source, options, max(2, options.page_size), ordering)
+        ) as stream:
             while (page := await self._next_page(stream, this)) is not None:
                 if not page.is_fieldgate or "ordering" in page.ignored_parameters:
                     self._has_fixed_order = False  # another server, which may ignore the order
@@ -270,7 +278,9 @@ class _PageStream:
     The list ends where a page is empty, or where a page has no next one and the announced number of records is reached.
     """
 
-    def __init__(self, source: PageSource, options: WalkOptions, page_size: int, ordering: str = "") -> None:
+    def __init__(
+        self, source: PageSource, options: WalkOptions, page_size: int, ordering: str = ""
+    ) -> None:
         self._source = source
         self._options = options
         self._ordering = ordering
@@ -296,9 +306,13 @@ class _PageStream:
         if not is_first:  # many callers stop after some records of the first page
             self._prefetch()
         stop = self._options.stop
-        if stop is not None and page.offset + len(page.records) > stop:  # some servers ignore `limit`
+        if (
+            stop is not None and page.offset + len(page.records) > stop
+        ):  # some servers ignore `limit`
             wanted = max(0, stop - page.offset)
-            page = msgspec.structs.replace(page, records=page.records[:wanted], keys=page.keys[:wanted])
+            page = msgspec.structs.replace(
+                page, records=page.records[:wanted], keys=page.keys[:wanted]
+            )
         return page
 
     async def restart(self, offset: int) -> None:

@@ -10,10 +10,18 @@ from fieldgate.identity import NO_LIMITS, TokenLimits
 def user_entry(action: str, user: LogUser, **details: Any) -> LogEntry:
     """`action`: create, update, disable, enable, change-password, create-link, use-link, link-login,
     unlink-login."""
-    return LogEntry(log_type=USERS, action=action, object=LogObject("user", user.uid), subject=user, details=details)
+    return LogEntry(
+        log_type=USERS,
+        action=action,
+        object=LogObject("user", user.uid),
+        subject=user,
+        details=details,
+    )
 
 
-def token_entry(action: str, user: LogUser, name: str, prefix: str, limits: TokenLimits = NO_LIMITS) -> LogEntry:
+def token_entry(
+    action: str, user: LogUser, name: str, prefix: str, limits: TokenLimits = NO_LIMITS
+) -> LogEntry:
     """`action`: create, remove. Of a token only its name, its first characters and its limits are logged."""
     details: dict[str, Any] = {}
     if limits is not NO_LIMITS:
@@ -26,7 +34,9 @@ def token_entry(action: str, user: LogUser, name: str, prefix: str, limits: Toke
 def sessions_entry(user: LogUser, count: int) -> LogEntry:
     """The end of browser sessions."""
     session = LogObject("session", user.uid)
-    return LogEntry(log_type=USERS, action="remove", object=session, subject=user, details={"count": count})
+    return LogEntry(
+        log_type=USERS, action="remove", object=session, subject=user, details={"count": count}
+    )
 
 
 def login_entry(action: str, user_uid: str = "") -> LogEntry:

@@ -20,7 +20,9 @@ MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 _USERNAME = re.compile(r"[a-z][a-z0-9_]+")
 _ASSET_UID = re.compile(r"a[A-Za-z0-9]{21}")
 
-NOT_WITH_A_TOKEN = Message("A token cannot do this. Log in, or send your username and password (Basic credentials).")
+NOT_WITH_A_TOKEN = Message(
+    "A token cannot do this. Log in, or send your username and password (Basic credentials)."
+)
 
 
 def reject_token(user: User) -> None:
@@ -37,7 +39,9 @@ def username_error(name: str) -> Message | None:
             most=MAX_NAME_CHARS,
         )
     if name == username_key(PUBLIC_USERNAME):
-        return Message("{name} is the name of the public; choose another name.", name=PUBLIC_USERNAME)
+        return Message(
+            "{name} is the name of the public; choose another name.", name=PUBLIC_USERNAME
+        )
     return None
 
 
@@ -62,7 +66,9 @@ def person_name_error(name: str) -> Message | None:
 def token_name_error(name: str) -> Message | None:
     if not name or not name.isprintable() or len(name) > MAX_TOKEN_NAME_CHARS:
         return Message("Enter a name of at most {most} letters.", most=MAX_TOKEN_NAME_CHARS)
-    if name.casefold().strip() in CREDENTIAL_KINDS:  # in the log it would look like another credential
+    if (
+        name.casefold().strip() in CREDENTIAL_KINDS
+    ):  # in the log it would look like another credential
         return Message("This name is reserved; choose another one.")
     return None
 
@@ -73,17 +79,27 @@ def parse_limits(
     """Check the limits of a new token. Raise `ValidationError` if a value is refused."""
     uids = frozenset(each.strip() for each in assets)
     try:
-        parsed = tuple(str(_without_mapping(ip_network(each.strip(), strict=False))) for each in networks)
+        parsed = tuple(
+            str(_without_mapping(ip_network(each.strip(), strict=False))) for each in networks
+        )
     except ValueError:
         message = Message("Enter addresses or networks such as 192.0.2.0/24 or 2001:db8::/32.")
         raise ValidationError({"networks": [message]}) from None
     if not all(map(_ASSET_UID.fullmatch, uids)):
         raise ValidationError(
-            {"assets": [Message("Enter the uids of assets: 22 letters and digits that begin with a.")]}
+            {
+                "assets": [
+                    Message("Enter the uids of assets: 22 letters and digits that begin with a.")
+                ]
+            }
         )
     if Scope.ADMIN.value in scopes and not is_superuser:
         raise ValidationError(
-            {"scopes": [Message("Only superusers can have the scope {scope}.", scope=Scope.ADMIN.value)]}
+            {
+                "scopes": [
+                    Message("Only superusers can have the scope {scope}.", scope=Scope.ADMIN.value)
+                ]
+            }
         )
     limits = TokenLimits(frozenset(scopes), uids or None, parsed)
     return NO_LIMITS if limits == NO_LIMITS else limits
@@ -92,18 +108,28 @@ def parse_limits(
 def _without_mapping(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
     """The IPv4 network that an IPv4-mapped IPv6 network is. Addresses of clients are compared like that, too."""
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
-    return network if mapped is None or network.prefixlen < 96 else IPv4Network((mapped, network.prefixlen - 96))
+    return (
+        network
+        if mapped is None or network.prefixlen < 96
+        else IPv4Network((mapped, network.prefixlen - 96))
+    )
 
 
 def password_error(password: str, username: str) -> Message | None:
     if len(password) < MIN_PASSWORD_CHARS:
-        return Message("The password is too short: at least {least} characters.", least=MIN_PASSWORD_CHARS)
+        return Message(
+            "The password is too short: at least {least} characters.", least=MIN_PASSWORD_CHARS
+        )
     if len(password) > MAX_PASSWORD_CHARS:
-        return Message("The password is too long: at most {most} characters.", most=MAX_PASSWORD_CHARS)
+        return Message(
+            "The password is too long: at most {most} characters.", most=MAX_PASSWORD_CHARS
+        )
     if "\0" in password or not password.isprintable():
         return Message("The password contains characters that cannot be typed.")
     if username_key(password) == username_key(username):
         return Message("The password must be different from the username.")
     if is_token(password):
-        return Message("The password has the form of a token, so it would not work everywhere. Choose another one.")
+        return Message(
+            "The password has the form of a token, so it would not work everywhere. Choose another one."
+        )
     return None

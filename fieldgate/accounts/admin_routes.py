@@ -6,7 +6,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from fieldgate.accounts.account_rules import password_error, person_name_error, reject_token, username_error
+from fieldgate.accounts.account_rules import (
+    password_error,
+    person_name_error,
+    reject_token,
+    username_error,
+)
 from fieldgate.accounts.invitations import Invitation, InvitationStore
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import (
@@ -55,15 +60,25 @@ class PublicCollections:
     response=FullUserRecord,
     title=Message("Users"),
     scope=Scope.ADMIN,
-    description=Message("All users with an active account, or also the disabled ones. Only for superusers."),
+    description=Message(
+        "All users with an active account, or also the disabled ones. Only for superusers."
+    ),
     error_statuses=(403,),
 )
 async def user_list(
-    page: PageRequest, user: User, query: UserFilters, accounts: AccountStore, collections: PublicCollections
+    page: PageRequest,
+    user: User,
+    query: UserFilters,
+    accounts: AccountStore,
+    collections: PublicCollections,
 ) -> ListResult[FullUserRecord]:
     if not user.is_superuser:
-        raise Forbidden(Message("Only superusers can list all users. Request a single user by name."))
-    count, rows = await accounts.search_users(query.search, page, is_active=_IS_ACTIVE[query.status])
+        raise Forbidden(
+            Message("Only superusers can list all users. Request a single user by name.")
+        )
+    count, rows = await accounts.search_users(
+        query.search, page, is_active=_IS_ACTIVE[query.status]
+    )
     counts = await collections.count([row.id for row in rows])
     return ListResult(count, [full_user_record(row, counts.get(row.id, 0)) for row in rows])
 
@@ -79,7 +94,11 @@ async def user_list(
     asset_limit=AssetLimit.FREE,
 )
 async def user_detail(
-    username: str, user: User, accounts: AccountStore, collections: PublicCollections, quota: StorageQuota
+    username: str,
+    user: User,
+    accounts: AccountStore,
+    collections: PublicCollections,
+    quota: StorageQuota,
 ) -> UserRecord | FullUserRecord:
     row = await accounts.find_any(username)
     is_visible = row is not None and (row.disabled_at is None or user.sees_everything)
@@ -87,7 +106,9 @@ async def user_detail(
         raise NotFound(Message("There is no user {name}.", name=username[:150]))
     count = await collections.count_of(row.id)
     if user.sees_everything and row.id != PUBLIC_USER_ID:
-        return msgspec.structs.replace(full_user_record(row, count), stored_bytes=await quota.used_by(row.id))
+        return msgspec.structs.replace(
+            full_user_record(row, count), stored_bytes=await quota.used_by(row.id)
+        )
     return UserRecord(
         url=Link(user_path(row.username)),
         username=row.username,
@@ -160,7 +181,10 @@ async def _validate(
         unknown = [code for code in body.countries if known.country_by_iso3(code.upper()) is None]
         if unknown:
             errors["countries"] = [
-                Message("There is no country with the code {code}. Enter three letters such as KEN.", code=code[:20])
+                Message(
+                    "There is no country with the code {code}. Enter three letters such as KEN.",
+                    code=code[:20],
+                )
                 for code in unknown[:10]
             ]
     if errors:
@@ -222,14 +246,20 @@ def _upper(codes: Sequence[str]) -> list[str]:
     scope=Scope.ADMIN,
 )
 async def user_invitation(
-    username: str, user: User, base_url: BaseURL, accounts: AccountStore, invitations: InvitationStore
+    username: str,
+    user: User,
+    base_url: BaseURL,
+    accounts: AccountStore,
+    invitations: InvitationStore,
 ) -> Created:
     require_superuser(user)
     reject_token(user)
     row = await find_user(username, accounts)
     invitation = await invitations.create(row.id, user)
     if invitation is None:
-        raise Conflict(Message("The user {name} is disabled. Enable the account first.", name=row.username))
+        raise Conflict(
+            Message("The user {name} is disabled. Enable the account first.", name=row.username)
+        )
     return Created(_invitation_record(invitation, base_url))
 
 

@@ -71,11 +71,16 @@ class AccountAuthenticator:
         self._throttle = throttle
         # One check of each address at a time: a flood of guesses from some addresses does not delay others for long.
         self._checks = Slots(
-            MAX_CONCURRENT_CHECKS, 1, max_waiting_per_caller=MAX_WAITING_PER_ADDRESS, wait_seconds=MAX_WAIT_SECONDS
+            MAX_CONCURRENT_CHECKS,
+            1,
+            max_waiting_per_caller=MAX_WAITING_PER_ADDRESS,
+            wait_seconds=MAX_WAIT_SECONDS,
         )
         self._pending_uses: dict[int, asyncio.Task[None]] = {}
         self._key = secrets.token_bytes(32)
-        self._verified = BoundedCache[bytes, str](MAX_CACHED_PASSWORDS)  # the hash that the password has
+        self._verified = BoundedCache[bytes, str](
+            MAX_CACHED_PASSWORDS
+        )  # the hash that the password has
 
     async def by_token(self, token: str, client: str) -> User | None:
         return self._use_token(await self._store.find_token_holder(token, AuthMethod.TOKEN), client)
@@ -83,7 +88,9 @@ class AccountAuthenticator:
     def _use_token(self, holder: TokenHolder | None, client: str) -> User | None:
         networks = () if holder is None else holder.user.limits.networks
         if networks and not is_in_networks(client, networks):
-            raise Forbidden(Message("This token cannot be used from the address {address}.", address=client))
+            raise Forbidden(
+                Message("This token cannot be used from the address {address}.", address=client)
+            )
         return self._record_use(holder, client)
 
     async def by_session(self, token: str, client: str) -> User | None:
@@ -107,7 +114,9 @@ class AccountAuthenticator:
     async def _by_token_of(self, username: str, token: str, client: str) -> User:
         """The same as `by_token`, but the token must be one of this user. A wrong one counts as a wrong password."""
         holder = await self._store.find_token_holder(token, AuthMethod.TOKEN)
-        is_of_user = holder is not None and username_key(holder.user.username) == username_key(username)
+        is_of_user = holder is not None and username_key(holder.user.username) == username_key(
+            username
+        )
         user = self._use_token(holder, client) if is_of_user else None
         if user is None:
             await self._throttle.check(username, client)
@@ -139,7 +148,11 @@ class AccountAuthenticator:
         # The client's address is part of the key, and the throttle applies: otherwise, while wrong passwords are
         # answered with 429, the correct one would stand out.
         if self._password_login is PasswordLogin.NONE:
-            raise Unauthorized(Message("Passwords are switched off here. Log in with single sign-on, or use a token."))
+            raise Unauthorized(
+                Message(
+                    "Passwords are switched off here. Log in with single sign-on, or use a token."
+                )
+            )
         proof = self._password_proof(client, username_key(username), password)
         verified_hash = self._verified.get(proof)
         if verified_hash is not None:
@@ -161,8 +174,14 @@ class AccountAuthenticator:
         await self._throttle.check(username, client)  # others may have failed since it had to wait
         await self._throttle.record_attempt(username, client)
         row = await self._store.find_user(username)
-        is_correct = await self._passwords.matches(password, None if row is None else row.password_hash)
-        if row is None or not is_correct or not self._password_login.allows(is_superuser=row.is_superuser):
+        is_correct = await self._passwords.matches(
+            password, None if row is None else row.password_hash
+        )
+        if (
+            row is None
+            or not is_correct
+            or not self._password_login.allows(is_superuser=row.is_superuser)
+        ):
             is_for_all = self._password_login is PasswordLogin.ALL
             raise Unauthorized(WRONG_PASSWORD if is_for_all else WRONG_OR_NOT_ALLOWED)
         await self._throttle.record_success(username, client)
@@ -186,7 +205,9 @@ class AccountAuthenticator:
         try:
             await self._store.touch_token(token_id, client)
         except Exception as error:
-            if not is_unavailable(error):  # an outage is logged once, by the requests that need the database
+            if not is_unavailable(
+                error
+            ):  # an outage is logged once, by the requests that need the database
                 log.exception("could not store the last use of a token")
 
     async def close(self) -> None:

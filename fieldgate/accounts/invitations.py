@@ -12,7 +12,13 @@ from sqlalchemy import Row, select
 
 from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.service_accounts import NO_PASSWORD, reject_service_account
-from fieldgate.accounts.store import INVITATION_PREFIX, end_all_sessions, hash_token, lock_enabled, new_token
+from fieldgate.accounts.store import (
+    INVITATION_PREFIX,
+    end_all_sessions,
+    hash_token,
+    lock_enabled,
+    new_token,
+)
 from fieldgate.accounts.tables import invitations, users
 from fieldgate.db import Database, now, upsert
 from fieldgate.db.log import write_log
@@ -67,9 +73,13 @@ class InvitationStore:
         )
         return await self._database.first(query.where(*valid))
 
-    async def redeem(self, secret: str, password_hash: str, origin: Origin = NO_ORIGIN) -> str | None:
+    async def redeem(
+        self, secret: str, password_hash: str, origin: Origin = NO_ORIGIN
+    ) -> str | None:
         """Use a link: set the password, end all sessions, and return the username. None if the link is not valid."""
-        delete = invitations.delete().where(invitations.c.hash == hash_token(secret), invitations.c.expires_at > now())
+        delete = invitations.delete().where(
+            invitations.c.hash == hash_token(secret), invitations.c.expires_at > now()
+        )
         async with self._database.transaction() as connection:
             # Of two requests with the same link, only one deletes the row.
             user_id = (await connection.execute(delete.returning(invitations.c.user_id))).scalar()
@@ -79,8 +89,12 @@ class InvitationStore:
             if user is None:  # disabled meanwhile
                 return None
             is_user = users.c.id == user_id
-            await connection.execute(users.update().where(is_user).values(password_hash=password_hash, is_demo=False))
+            await connection.execute(
+                users.update().where(is_user).values(password_hash=password_hash, is_demo=False)
+            )
             await end_all_sessions(connection, user_id)
-            by = User(id=user.id, uid=user.uid, username=user.username, credential="link", origin=origin)
+            by = User(
+                id=user.id, uid=user.uid, username=user.username, credential="link", origin=origin
+            )
             await write_log(connection, by, user_entry("use-link", user))
         return user.username

@@ -39,10 +39,15 @@ class OwnedAssetsError(msgspec.Struct, frozen=True):
     detail: Annotated[str, Meta(description="Why the account was not deleted.")]
     assets: Annotated[
         list[OwnedAsset],
-        Meta(description=f"Assets of the user and of service accounts outside the trash, at most {MAX_LISTED}."),
+        Meta(
+            description=f"Assets of the user and of service accounts outside the trash, at most {MAX_LISTED}."
+        ),
     ] = []
     teams: Annotated[
-        list[TeamName], Meta(description=f"Teams with other members that have no other admin, at most {MAX_LISTED}.")
+        list[TeamName],
+        Meta(
+            description=f"Teams with other members that have no other admin, at most {MAX_LISTED}."
+        ),
     ] = []
 
 
@@ -90,12 +95,16 @@ class AssetKeeper(Protocol):
     async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
         """Delete the assets in the trash of an owner for good. The caller bumps the data version."""
 
-    async def log_deleted_teams(self, connection: AsyncConnection, by: Caller, team_ids: Collection[int]) -> None:
+    async def log_deleted_teams(
+        self, connection: AsyncConnection, by: Caller, team_ids: Collection[int]
+    ) -> None:
         """Add to the history of assets what teams lose that are deleted next."""
 
 
 class AccountRemover:
-    def __init__(self, database: Database, data_versions: DataVersions, assets: AssetKeeper) -> None:
+    def __init__(
+        self, database: Database, data_versions: DataVersions, assets: AssetKeeper
+    ) -> None:
         self._database = database
         self._data_versions = data_versions
         self._assets = assets
@@ -118,12 +127,16 @@ class AccountRemover:
             # The lock of the user keeps others from creating assets of this user from here on.
             if owned := await self._assets.list_owned(connection, user_id):
                 raise _owns_assets(owned)
-            if left := await delete_emptied_teams(connection, by, user_id, self._assets.log_deleted_teams):
+            if left := await delete_emptied_teams(
+                connection, by, user_id, self._assets.log_deleted_teams
+            ):
                 raise _is_only_admin(left)
             await self._assets.purge_trash_of(connection, by, user_id)
             await disable_owned(connection, by, [user_id], "deleted")
             await connection.execute(users.delete().where(users.c.id == user_id))
-            await connection.execute(reserved_usernames.insert().values(hash=username_hash(row.username)))
+            await connection.execute(
+                reserved_usernames.insert().values(hash=username_hash(row.username))
+            )
             entry = LogEntry(
                 log_type=USERS,
                 action="delete" if by.id == user_id else "admin-delete",

@@ -23,7 +23,9 @@ routes = Routes(tag=TAG, scope=Scope.READ)
 
 
 class LeavingBody(msgspec.Struct, frozen=True):
-    confirm: Annotated[str, Meta(description="The uid of your account, so that nothing is deleted by accident.")]
+    confirm: Annotated[
+        str, Meta(description="The uid of your account, so that nothing is deleted by accident.")
+    ]
 
 
 @routes.get(
@@ -73,7 +75,9 @@ async def me_deletion(user: User, body: LeavingBody, remover: AccountRemover) ->
     error_types={409: OwnedAssetsError},
     scope=Scope.ADMIN,
 )
-async def user_deletion(username: str, user: User, accounts: AccountStore, remover: AccountRemover) -> None:
+async def user_deletion(
+    username: str, user: User, accounts: AccountStore, remover: AccountRemover
+) -> None:
     require_superuser(user)
     reject_token(user)  # it cannot be undone
     row = await find_user(username, accounts)

@@ -28,7 +28,12 @@ _SEARCH = (
 
 class HistoryQuery(msgspec.Struct, frozen=True):
     q: Annotated[
-        str, Meta(description=f"{_SEARCH}.", max_length=MAX_SEARCH_CHARS, extra={"check": check_history_search})
+        str,
+        Meta(
+            description=f"{_SEARCH}.",
+            max_length=MAX_SEARCH_CHARS,
+            extra={"check": check_history_search},
+        ),
     ] = ""
 
 
@@ -44,20 +49,36 @@ class LogQuery(msgspec.Struct, frozen=True):
 
 
 class HistoryLogRecord(msgspec.Struct, frozen=True, kw_only=True):
-    user: Annotated[Link | None, Meta(description="Who did it; null if nobody was logged in or the account is gone.")]
-    user_uid: Annotated[str, Meta(description="Uid of the user, which stays when the account is gone.")]
-    username: Annotated[str, Meta(description="Name of the user; of a failed login, the one that was tried.")]
-    action: Annotated[str, Meta(description="What was done, in the words of KoboToolbox where it has one.")]
-    metadata: Annotated[dict[str, Any], Meta(description="On what, from where, and what was changed.")]
+    user: Annotated[
+        Link | None,
+        Meta(description="Who did it; null if nobody was logged in or the account is gone."),
+    ]
+    user_uid: Annotated[
+        str, Meta(description="Uid of the user, which stays when the account is gone.")
+    ]
+    username: Annotated[
+        str, Meta(description="Name of the user; of a failed login, the one that was tried.")
+    ]
+    action: Annotated[
+        str, Meta(description="What was done, in the words of KoboToolbox where it has one.")
+    ]
+    metadata: Annotated[
+        dict[str, Any], Meta(description="On what, from where, and what was changed.")
+    ]
     date_created: Annotated[str, Meta(description="When, in UTC: 2026-11-15T08:30:00Z.")]
 
 
 class AuditLogRecord(HistoryLogRecord, frozen=True, kw_only=True):
     app_label: Annotated[str, Meta(description="Always fieldgate.")] = "fieldgate"
     model_name: Annotated[
-        str, Meta(description="Kind of the object: asset, user, team, token, session, event, log or review.")
+        str,
+        Meta(
+            description="Kind of the object: asset, user, team, token, session, event, log or review."
+        ),
     ]
-    log_type: Annotated[str, Meta(description="access, project-history, user-management or event-management.")]
+    log_type: Annotated[
+        str, Meta(description="access, project-history, user-management or event-management.")
+    ]
 
 
 class AccessLogRecord(HistoryLogRecord, frozen=True, kw_only=True):
@@ -101,7 +122,11 @@ def _metadata(entry: Row[Any], *, with_origin: bool) -> dict[str, Any]:
         found["credential"] = entry.credential
     if entry.model_name == "asset":
         subtype = "permission" if "effects" in entry.details else "project"
-        asset = {"asset_uid": entry.object_uid, "asset_name": entry.object_name, "log_subtype": subtype}
+        asset = {
+            "asset_uid": entry.object_uid,
+            "asset_name": entry.object_name,
+            "log_subtype": subtype,
+        }
         found |= {**asset, "project_owner": entry.project_owner or ""}
     if entry.log_type == ACCESS:
         found["auth_type"] = found["credential"]
@@ -123,20 +148,30 @@ def _what(entry: Row[Any], known_teams: Collection[int] | None) -> dict[str, Any
     before, after = set(details.pop("before")), set(details.pop("after"))
     details.pop("effects")
     name = entry.subject_name
-    if known_teams is not None and name.startswith(TEAM_PREFIX) and entry.subject_id not in known_teams:
+    if (
+        known_teams is not None
+        and name.startswith(TEAM_PREFIX)
+        and entry.subject_id not in known_teams
+    ):
         name = TEAM_PREFIX + entry.subject_uid
     changed = {"username": name, "added": sorted(after - before), "removed": sorted(before - after)}
     return {"permissions": changed, **details}
 
 
 async def encode_list(
-    count: int, records: Sequence[Record], request: ParsedRequest, user: User, store: LogStore, exported: LogObject
+    count: int,
+    records: Sequence[Record],
+    request: ParsedRequest,
+    user: User,
+    store: LogStore,
+    exported: LogObject,
 ) -> ListResult[Record]:
     """A page of records in the format of the request. A file is an export, and logged as one of `exported`."""
     encoders: dict[Format, Callable[[Sequence[Any]], bytes]] = {
         Format.CSV: lambda _: _encode_csv(records),
         Format.NDJSON: lambda _: b"".join(
-            resolve_links(encode(each), request.base_url.url.encode(), b"") + b"\n" for each in records
+            resolve_links(encode(each), request.base_url.url.encode(), b"") + b"\n"
+            for each in records
         ),
     }
     write = encoders.get(request.format)
@@ -146,7 +181,15 @@ async def encode_list(
     return ListResult(count, records, encode_page=lambda given, _, __: write(given))
 
 
-_CSV_METADATA = ("ip_address", "source", "credential", "request_id", "asset_uid", "asset_name", "project_owner")
+_CSV_METADATA = (
+    "ip_address",
+    "source",
+    "credential",
+    "request_id",
+    "asset_uid",
+    "asset_name",
+    "project_owner",
+)
 
 
 def _encode_csv(records: Sequence[HistoryLogRecord]) -> bytes:
@@ -156,6 +199,10 @@ def _encode_csv(records: Sequence[HistoryLogRecord]) -> bytes:
         rest = {name: value for name, value in record.metadata.items() if name not in _CSV_METADATA}
         own = (getattr(record, name, None) for name in columns)
         rows.append(
-            (*own, *map(record.metadata.get, _CSV_METADATA), msgspec.json.encode(rest).decode() if rest else "")
+            (
+                *own,
+                *map(record.metadata.get, _CSV_METADATA),
+                msgspec.json.encode(rest).decode() if rest else "",
+            )
         )
     return encode_csv(rows)

@@ -40,7 +40,10 @@ async def audit_log_list(
 ) -> ListResult[AuditLogRecord]:
     require_superuser(user)
     count, rows = await store.page(page, query.q, LOG_TYPES)
-    records = [AuditLogRecord(**history_fields(row), model_name=row.model_name, log_type=row.log_type) for row in rows]
+    records = [
+        AuditLogRecord(**history_fields(row), model_name=row.model_name, log_type=row.log_type)
+        for row in rows
+    ]
     return await encode_list(count, records, request, user, store, LogObject("log", request.path))
 
 
@@ -48,7 +51,9 @@ async def audit_log_list(
     ACCESS_PATH,
     response=AccessLogRecord,
     title=Message("Logins"),
-    description=Message("Logins and failed logins of all users, newest first. Only for superusers."),
+    description=Message(
+        "Logins and failed logins of all users, newest first. Only for superusers."
+    ),
     error_statuses=(403,),
 )
 async def access_log_list(

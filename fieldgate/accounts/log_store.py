@@ -6,7 +6,16 @@ from sqlalchemy import ColumnElement, and_, func, not_, or_, select
 
 from fieldgate.accounts.tables import users
 from fieldgate.db import Database, RowPage
-from fieldgate.db.log import LOG_TYPES, PROJECT, USERS, LogEntry, LogObject, count_entries, count_in_log, log
+from fieldgate.db.log import (
+    LOG_TYPES,
+    PROJECT,
+    USERS,
+    LogEntry,
+    LogObject,
+    count_entries,
+    count_in_log,
+    log,
+)
 from fieldgate.http.request.validation import parse_timestamp
 from fieldgate.http.search_grammar import (
     COMPARISONS,
@@ -36,7 +45,9 @@ _COLUMNS = {
 _FIELDS = SearchFields((*_COLUMNS, *_TIMES), frozenset(_TIMES), has_words=False)
 # Only superusers see addresses, so only they can search for them.
 _PUBLIC_FIELDS = SearchFields(
-    tuple(name for name in _FIELDS.names if name != ADDRESS_FIELD), frozenset(_TIMES), has_words=False
+    tuple(name for name in _FIELDS.names if name != ADDRESS_FIELD),
+    frozenset(_TIMES),
+    has_words=False,
 )
 
 
@@ -55,14 +66,22 @@ class LogStore:
         self._database = database
 
     async def page(
-        self, page: PageRequest, search: str, log_types: Sequence[str], *conditions: ColumnElement[bool]
+        self,
+        page: PageRequest,
+        search: str,
+        log_types: Sequence[str],
+        *conditions: ColumnElement[bool],
     ) -> RowPage:
         """Return a page of the entries of these types. Without further conditions their number is kept already."""
         expression = parse_expression(search, _FIELDS)
         found = [*conditions, *([] if expression is None else [_compile(expression)])]
         chosen = [] if set(log_types) == set(LOG_TYPES) else [log.c.log_type.in_(log_types)]
         owner = select(users.c.username).where(users.c.id == log.c.owner_id).scalar_subquery()
-        query = select(log, owner.label("project_owner")).where(*found, *chosen).order_by(log.c.id.desc())
+        query = (
+            select(log, owner.label("project_owner"))
+            .where(*found, *chosen)
+            .order_by(log.c.id.desc())
+        )
         async with self._database.read_transaction() as connection:
             if found:
                 count = select(func.count()).select_from(log).where(*found, *chosen)
@@ -75,7 +94,9 @@ class LogStore:
     async def count_export(self, user: User, exported: LogObject) -> None:
         """Log that a list was downloaded as a file."""
         log_type = PROJECT if exported.model_name == "asset" else USERS
-        await count_in_log(self._database, user, LogEntry(log_type=log_type, action="export", object=exported))
+        await count_in_log(
+            self._database, user, LogEntry(log_type=log_type, action="export", object=exported)
+        )
 
     async def list_actions(self, *conditions: ColumnElement[bool]) -> list[str]:
         """Return the actions of entries, sorted."""

@@ -36,7 +36,9 @@ class ThrottlePolicy(msgspec.Struct, frozen=True):
 
 PAIR_POLICY = ThrottlePolicy(free_failures=10, max_wait_seconds=60)  # of a user, from one address
 ADDRESS_POLICY = ThrottlePolicy(free_failures=30, max_wait_seconds=300)
-USER_POLICY = ThrottlePolicy(free_failures=100, max_wait_seconds=60)  # of a user, from all addresses
+USER_POLICY = ThrottlePolicy(
+    free_failures=100, max_wait_seconds=60
+)  # of a user, from all addresses
 
 # How long failures are remembered after the last one. A day for those from many addresses, whose owner can be patient.
 FAILURE_RETENTION = timedelta(minutes=15)
@@ -65,7 +67,10 @@ class LoginThrottle:
         """Raise `TooManyRequests` if an attempt comes too early. Reads only: a refusal takes no lock."""
         user, at, pair = _user_key(username), _address_key(address), _pair_key(username, address)
         rows = await self._find_counters.all(user=user, address=at, pair=pair)
-        counters = [_Counter(row[0], row[1], Timestamp.unpack(row[2]), Timestamp.unpack(row[3])) for row in rows]
+        counters = [
+            _Counter(row[0], row[1], Timestamp.unpack(row[2]), Timestamp.unpack(row[3]))
+            for row in rows
+        ]
         _refuse_early(counters, username, address)
 
     async def check_pair(self, username: str, address: str) -> None:
@@ -93,19 +98,30 @@ class LoginThrottle:
         # Rows are inserted before they are locked, so that concurrent first attempts wait for each other, too.
         # All transactions lock them in the order of the keys, to avoid deadlocks.
         first = {"failures": 0, "last_at": started, "blocked_until": started}
-        insert = insert_missing(dialect, login_attempts).values([{"key": key, **first} for key in sorted(policies)])
-        query = select(login_attempts).where(login_attempts.c.key.in_(policies)).order_by(login_attempts.c.key)
+        insert = insert_missing(dialect, login_attempts).values(
+            [{"key": key, **first} for key in sorted(policies)]
+        )
+        query = (
+            select(login_attempts)
+            .where(login_attempts.c.key.in_(policies))
+            .order_by(login_attempts.c.key)
+        )
 
         def write(connection: Connection) -> None:
             if is_cleanup_due:
                 connection.execute(_delete_expired(started))
             connection.execute(insert)
             rows = connection.execute(query.with_for_update()).all()
-            counters = [_Counter(row.key, row.failures, row.last_at, row.blocked_until) for row in rows]
+            counters = [
+                _Counter(row.key, row.failures, row.last_at, row.blocked_until) for row in rows
+            ]
             _refuse_early(counters, username, address)
             timestamp = now()  # after waiting for those that were first
             for key, failures in _count(counters, username, address, timestamp).items():
-                values = {"last_at": timestamp, "blocked_until": timestamp + wait_after(failures, policies[key])}
+                values = {
+                    "last_at": timestamp,
+                    "blocked_until": timestamp + wait_after(failures, policies[key]),
+                }
                 update = login_attempts.update().where(login_attempts.c.key == key)
                 connection.execute(update.values(failures=failures, **values))
 
@@ -119,7 +135,9 @@ class LoginThrottle:
         """
 
         def write(connection: Connection) -> None:
-            connection.execute(delete(login_attempts).where(login_attempts.c.key == _pair_key(username, address)))
+            connection.execute(
+                delete(login_attempts).where(login_attempts.c.key == _pair_key(username, address))
+            )
             for key in sorted((_address_key(address), _user_key(username))):
                 connection.execute(
                     login_attempts.update()
@@ -147,13 +165,19 @@ class _Counter(NamedTuple):
 def _refuse_early(counters: Sequence[_Counter], username: str, address: str) -> None:
     """Raise `TooManyRequests`. The counter of the user is for addresses that have failed before only."""
     timestamp = now()
-    has_failed = any(each.key == _address_key(address) and each.count_failures(timestamp) for each in counters)
-    blocked = [each.blocked_until for each in counters if has_failed or each.key != _user_key(username)]
+    has_failed = any(
+        each.key == _address_key(address) and each.count_failures(timestamp) for each in counters
+    )
+    blocked = [
+        each.blocked_until for each in counters if has_failed or each.key != _user_key(username)
+    ]
     if blocked and max(blocked) > timestamp:
         raise _too_many_attempts(max(blocked) - timestamp)
 
 
-def _count(counters: Sequence[_Counter], username: str, address: str, timestamp: datetime) -> dict[str, int]:
+def _count(
+    counters: Sequence[_Counter], username: str, address: str, timestamp: datetime
+) -> dict[str, int]:
     """Return the failures of each counter with this attempt."""
     counted = {counter.key: counter.count_failures(timestamp) + 1 for counter in counters}
     # One address alone does not make others wait.

@@ -36,7 +36,9 @@ class Passwords:
     async def hash_in_thread(self, password: str) -> str:
         """Hash a password without blocking other requests, or raise `ServiceUnavailable`."""
         with self.slot():
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self.hash, password)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, self.hash, password
+            )
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -52,7 +54,9 @@ class Passwords:
     async def matches(self, password: str, stored: str | None) -> bool:
         """Whether the password has this hash. Takes the same time if there is no hash."""
         loop = asyncio.get_running_loop()
-        is_correct = await loop.run_in_executor(self._threads, self._verify, stored or self._dummy_hash, password)
+        is_correct = await loop.run_in_executor(
+            self._threads, self._verify, stored or self._dummy_hash, password
+        )
         return is_correct and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:
@@ -71,6 +75,9 @@ def random_hash(hasher: PasswordHasher) -> str:
     Hashing a random password would have the same result, and makes each start a fifth of a second longer.
     """
     costs = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
-    parts = (b64encode(secrets.token_bytes(length)).decode() for length in (hasher.salt_len, hasher.hash_len))
+    parts = (
+        b64encode(secrets.token_bytes(length)).decode()
+        for length in (hasher.salt_len, hasher.hash_len)
+    )
     salt, digest = (part.rstrip("=") for part in parts)  # unpadded
     return f"$argon2{hasher.type.name.lower()}$v={ARGON2_VERSION}${costs}${salt}${digest}"

@@ -9,7 +9,12 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Row
 
-from fieldgate.accounts.account_rules import parse_limits, password_error, reject_token, token_name_error
+from fieldgate.accounts.account_rules import (
+    parse_limits,
+    password_error,
+    reject_token,
+    token_name_error,
+)
 from fieldgate.accounts.authentication import AccountAuthenticator, authenticated_user
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.schemas import (
@@ -65,7 +70,9 @@ routes = Routes(tag=TAG, scope=Scope.ACCOUNT, no_store=True)
     writes=True,
     rate_cost=4,  # users may read four times as often as they may write
 )
-async def token_reading(context: HandlerContext, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
+async def token_reading(
+    context: HandlerContext, user: User, store: AccountStore, settings: Settings
+) -> TokenRecord:
     # Another site's page can make a browser GET this with the user's cookie; that must not create tokens.
     if user.auth_method is not AuthMethod.PASSWORD:
         raise Forbidden(_NEEDS_PASSWORD)
@@ -87,13 +94,17 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
     # A token cannot be used to get another one: a leaked or expiring token could be renewed without end.
     if user.auth_method is AuthMethod.TOKEN:
         raise Forbidden(_NEEDS_PASSWORD)
-    return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings), by=user)))
+    return Created(
+        TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings), by=user))
+    )
 
 
 @credentials.delete(
     TOKEN_PATH,
     title=Message("Revoke tokens"),
-    description=Message("Revokes all tokens that the caller obtained over HTTP, including the one in use."),
+    description=Message(
+        "Revokes all tokens that the caller obtained over HTTP, including the one in use."
+    ),
 )
 async def token_deletion(user: User, store: AccountStore) -> None:
     if not await store.revoke_http_tokens(user.id, by=user):
@@ -106,7 +117,9 @@ async def token_deletion(user: User, store: AccountStore) -> None:
     status=200,
     title=Message("Log in"),
     scope=Scope.NONE,
-    description=Message("Returns a new token for a username and password, sent as JSON or as a form."),
+    description=Message(
+        "Returns a new token for a username and password, sent as JSON or as a form."
+    ),
     csrf_protected=False,
 )
 async def get_auth_token(
@@ -123,7 +136,9 @@ async def get_auth_token(
     expires = _expiry(settings)
     user = authenticated_user(account, context.origin)
     token = await store.issue_token(account.id, IssuedBy.HTTP, expires, by=user)
-    return LoginRecord(token, body.username, account.first_name, account.last_name, expires, account.id)
+    return LoginRecord(
+        token, body.username, account.first_name, account.last_name, expires, account.id
+    )
 
 
 def _expiry(settings: Settings) -> datetime:
@@ -166,15 +181,21 @@ async def load_account(user: User, store: AccountStore) -> AccountRecord:
     TOKENS_PATH,
     response=AccountTokenRecord,
     title=Message("Tokens"),
-    description=Message("The caller's valid tokens, newest first. A token itself is shown only when it is created."),
+    description=Message(
+        "The caller's valid tokens, newest first. A token itself is shown only when it is created."
+    ),
 )
-async def account_token_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[AccountTokenRecord]:
+async def account_token_list(
+    page: PageRequest, user: User, store: AccountStore
+) -> ListResult[AccountTokenRecord]:
     count, rows = await store.list_tokens_of(user.id, page)
     return ListResult(count, [token_record(row, TOKENS_PATH, user) for row in rows])
 
 
 def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecord:
-    issued_by: Literal["command", "http"] = "http" if row.issued_by == IssuedBy.HTTP.value else "command"
+    issued_by: Literal["command", "http"] = (
+        "http" if row.issued_by == IssuedBy.HTTP.value else "command"
+    )
     return AccountTokenRecord(
         url=Link(f"{list_path}{row.id}/"),
         id=row.id,
@@ -202,31 +223,45 @@ def token_record(row: Row[Any], list_path: str, user: User) -> AccountTokenRecor
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
     ),
 )
-async def account_token_creation(user: User, body: NewTokenBody, store: AccountStore, settings: Settings) -> Created:
+async def account_token_creation(
+    user: User, body: NewTokenBody, store: AccountStore, settings: Settings
+) -> Created:
     reject_token(user)
     return await create_named_token(user, body, TOKENS_PATH, store, settings, by=user)
 
 
 async def create_named_token(
-    holder: User | Row[Any], body: NewTokenBody, list_path: str, store: AccountStore, settings: Settings, *, by: User
+    holder: User | Row[Any],
+    body: NewTokenBody,
+    list_path: str,
+    store: AccountStore,
+    settings: Settings,
+    *,
+    by: User,
 ) -> Created:
     """Create a token for a user. Raises `Unauthorized` if the user was disabled meanwhile."""
     name, days = body.name.strip(), body.lifetime_days
     if error := token_name_error(name):
         raise ValidationError({"name": [error]})
-    limits = parse_limits(body.scopes, body.assets or (), body.networks or (), is_superuser=holder.is_superuser)
+    limits = parse_limits(
+        body.scopes, body.assets or (), body.networks or (), is_superuser=holder.is_superuser
+    )
     lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
     expires = now() + lifetime
     created = await store.create_token(holder.id, IssuedBy.HTTP, expires, name, limits, by=by)
     record = token_record(created.row, list_path, by)
-    return Created(NewAccountToken(**msgspec.structs.asdict(record), token=created.value), record.url)
+    return Created(
+        NewAccountToken(**msgspec.structs.asdict(record), token=created.value), record.url
+    )
 
 
 @routes.delete(
     TOKENS_PATH + "{id}/",
     title=Message("Revoke a token"),
     scope=Scope.ALL,
-    description=Message("Revokes one of the caller's tokens. It is refused from the next request on."),
+    description=Message(
+        "Revokes one of the caller's tokens. It is refused from the next request on."
+    ),
 )
 async def account_token_deletion(id: str, user: User, store: AccountStore) -> None:
     await revoke_token_of(user.id, id, store, by=user)
@@ -247,7 +282,9 @@ def _is_id(id: str) -> bool:
     title=Message("Sessions"),
     description=Message("The browsers in which the caller is logged in, newest first."),
 )
-async def account_session_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[SessionRecord]:
+async def account_session_list(
+    page: PageRequest, user: User, store: AccountStore
+) -> ListResult[SessionRecord]:
     count, rows = await store.list_sessions_of(user.id, page)
     return ListResult(count, [session_record(row, user) for row in rows])
 
@@ -266,7 +303,9 @@ def session_record(row: Row[Any], user: User) -> SessionRecord:
     SESSIONS_PATH,
     title=Message("End sessions"),
     scope=Scope.ALL,
-    description=Message("Logs the caller out in all other browsers. The session of this request stays valid."),
+    description=Message(
+        "Logs the caller out in all other browsers. The session of this request stays valid."
+    ),
 )
 async def account_session_deletion(user: User, store: AccountStore) -> None:
     await store.end_sessions(user.id, keep=user.secret, by=user)
@@ -307,7 +346,9 @@ async def account_identity_list(
     ),
     error_statuses=(409,),
 )
-async def account_identity_deletion(id: str, user: User, identities: IdentityStore, settings: Settings) -> None:
+async def account_identity_deletion(
+    id: str, user: User, identities: IdentityStore, settings: Settings
+) -> None:
     reject_token(user)
     if not _is_id(id):
         raise NotFound
@@ -335,11 +376,19 @@ async def account_password_change(
     if error := password_error(body.new_password, user.username):
         raise ValidationError({"new_password": [error]})
     try:
-        await authenticator.verify_password(user.username, body.current_password, context.client.address)
+        await authenticator.verify_password(
+            user.username, body.current_password, context.client.address
+        )
     except Unauthorized:
-        raise ValidationError({"current_password": [Message("This is not your current password.")]}) from None
+        raise ValidationError(
+            {"current_password": [Message("This is not your current password.")]}
+        ) from None
     if body.new_password == body.current_password:
-        raise ValidationError({"new_password": [Message("This is your current password. Choose another one.")]})
+        raise ValidationError(
+            {"new_password": [Message("This is your current password. Choose another one.")]}
+        )
     new_hash = await passwords.hash_in_thread(body.new_password)
     keep = user.secret if user.auth_method is AuthMethod.SESSION else ""
-    return PasswordChanged(await store.set_password(user.username, new_hash, keep_session=keep, by=user))
+    return PasswordChanged(
+        await store.set_password(user.username, new_hash, keep_session=keep, by=user)
+    )

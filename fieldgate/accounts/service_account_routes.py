@@ -10,7 +10,13 @@ from sqlalchemy import Row
 from fieldgate.accounts.account_rules import reject_token, username_error
 from fieldgate.accounts.admin_routes import username_taken
 from fieldgate.accounts.routes import create_named_token, revoke_token_of, token_record
-from fieldgate.accounts.schemas import AccountTokenRecord, NewAccountToken, NewTokenBody, UserChanges, user_path
+from fieldgate.accounts.schemas import (
+    AccountTokenRecord,
+    NewAccountToken,
+    NewTokenBody,
+    UserChanges,
+    user_path,
+)
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken
 from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.accounts.teams import TeamName, TeamStore
@@ -33,8 +39,13 @@ class ServiceAccountRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the service account.")]
     user: Annotated[Link, Meta(description="URL of the user that it is, to share with.")]
     username: Annotated[str, Meta(description="Username.")]
-    owner: Annotated[str | None, Meta(description="Username of the owner; null: a team owns it, or nobody any more.")]
-    team: Annotated[TeamName | None, Meta(description="The team that owns it; null if a person does.")]
+    owner: Annotated[
+        str | None,
+        Meta(description="Username of the owner; null: a team owns it, or nobody any more."),
+    ]
+    team: Annotated[
+        TeamName | None, Meta(description="The team that owns it; null if a person does.")
+    ]
     is_active: Annotated[bool, Meta(description="False if the account is disabled.")]
     date_created: Annotated[datetime, Meta(description="When it was created.")]
     token_count: Annotated[int, Meta(description="Number of valid tokens.")]
@@ -43,9 +54,14 @@ class ServiceAccountRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class NewServiceAccount(msgspec.Struct, frozen=True):
     username: Annotated[
-        str, Meta(description="Username: a letter from a to z, then a to z, digits and _; 2 to 150 characters.")
+        str,
+        Meta(
+            description="Username: a letter from a to z, then a to z, digits and _; 2 to 150 characters."
+        ),
     ]
-    team: Annotated[str, Meta(description="Uid of the team that owns it. By default, the caller does.")] = ""
+    team: Annotated[
+        str, Meta(description="Uid of the team that owns it. By default, the caller does.")
+    ] = ""
 
 
 class ServiceAccountChange(msgspec.Struct, frozen=True):
@@ -82,7 +98,9 @@ def _record(row: Row[Any]) -> ServiceAccountRecord:
     ),
     scope=Scope.ACCOUNT,
 )
-async def service_account_list(page: PageRequest, user: User, store: AccountStore) -> ListResult[ServiceAccountRecord]:
+async def service_account_list(
+    page: PageRequest, user: User, store: AccountStore
+) -> ListResult[ServiceAccountRecord]:
     count, rows = await store.list_service_accounts(user, page)
     return ListResult(count, [_record(row) for row in rows])
 
@@ -119,7 +137,9 @@ async def service_account_creation(
     description=Message("One service account that the caller manages, by username."),
     scope=Scope.ACCOUNT,
 )
-async def service_account_detail(username: str, user: User, store: AccountStore) -> ServiceAccountRecord:
+async def service_account_detail(
+    username: str, user: User, store: AccountStore
+) -> ServiceAccountRecord:
     return _record(await store.find_service_account(user, username))
 
 
@@ -145,7 +165,9 @@ async def service_account_change(
     ACCOUNT_PATH + "tokens/",
     response=AccountTokenRecord,
     title=Message("Tokens of a service account"),
-    description=Message("The valid tokens of a service account, newest first, without the tokens themselves."),
+    description=Message(
+        "The valid tokens of a service account, newest first, without the tokens themselves."
+    ),
     scope=Scope.ACCOUNT,
 )
 async def service_account_token_list(
@@ -176,16 +198,24 @@ async def service_account_token_creation(
     reject_token(user)
     row = await store.find_service_account(user, username)
     try:
-        return await create_named_token(row, body, _record(row).tokens.path, store, settings, by=user)
+        return await create_named_token(
+            row, body, _record(row).tokens.path, store, settings, by=user
+        )
     except Unauthorized:
-        raise Conflict(Message("The user {name} is disabled. Enable the account first.", name=row.username)) from None
+        raise Conflict(
+            Message("The user {name} is disabled. Enable the account first.", name=row.username)
+        ) from None
 
 
 @routes.delete(
     ACCOUNT_PATH + "tokens/{id}/",
     title=Message("Revoke a token of a service account"),
-    description=Message("Revokes a token. It is refused from the next request on. Not with a token."),
+    description=Message(
+        "Revokes a token. It is refused from the next request on. Not with a token."
+    ),
 )
-async def service_account_token_deletion(username: str, id: str, user: User, store: AccountStore) -> None:
+async def service_account_token_deletion(
+    username: str, id: str, user: User, store: AccountStore
+) -> None:
     reject_token(user)
     await revoke_token_of((await store.find_service_account(user, username)).id, id, store, by=user)

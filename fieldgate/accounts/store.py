@@ -15,7 +15,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import login_entry, sessions_entry, token_entry, user_entry
-from fieldgate.accounts.service_accounts import NO_PASSWORD, is_owned_by, lock_owner, reject_service_account
+from fieldgate.accounts.service_accounts import (
+    NO_PASSWORD,
+    is_owned_by,
+    lock_owner,
+    reject_service_account,
+)
 from fieldgate.accounts.tables import (
     PUBLIC_USER_ID,
     TEAM_PREFIX,
@@ -26,7 +31,17 @@ from fieldgate.accounts.tables import (
     tokens,
     users,
 )
-from fieldgate.db import CommitCache, Database, DataVersions, PreparedQuery, RowPage, Timestamp, new_uid, now, paginate
+from fieldgate.db import (
+    CommitCache,
+    Database,
+    DataVersions,
+    PreparedQuery,
+    RowPage,
+    Timestamp,
+    new_uid,
+    now,
+    paginate,
+)
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
 from fieldgate.db.uid import ALPHABET
 from fieldgate.errors import NotFound, Unauthorized
@@ -117,7 +132,9 @@ class AccountStore:
     def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
-        self._holders = CommitCache[bytes, TokenHolder](database, MAX_CACHED_HOLDERS)  # by hash, without the secret
+        self._holders = CommitCache[bytes, TokenHolder](
+            database, MAX_CACHED_HOLDERS
+        )  # by hash, without the secret
         self._find_token = PreparedQuery(
             database,
             select(
@@ -149,22 +166,36 @@ class AccountStore:
 
     # Users
 
-    async def create_user(self, new: NewUser, *, by: Caller = OPERATOR, then: InSameTransaction | None = None) -> int:
+    async def create_user(
+        self, new: NewUser, *, by: Caller = OPERATOR, then: InSameTransaction | None = None
+    ) -> int:
         """Create a user and return its ID. Raises `UsernameTaken`, also for the name of a user who left.
 
         Raises `Conflict` if the owner of a service account cannot own it.
         """
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
         uid = new_uid("u")
-        insert = users.insert().values(**values, uid=uid, username_key=username_key(new.username), created_at=now())
-        rights = {"is_superuser": new.is_superuser, "is_ifrc": new.is_ifrc, "countries": list(new.countries)}
+        insert = users.insert().values(
+            **values, uid=uid, username_key=username_key(new.username), created_at=now()
+        )
+        rights = {
+            "is_superuser": new.is_superuser,
+            "is_ifrc": new.is_ifrc,
+            "countries": list(new.countries),
+        }
         try:
             async with self._database.transaction() as connection:
-                owner = {} if new.owner_id is None else {"owner": await lock_owner(connection, new.owner_id, added=1)}
+                owner = (
+                    {}
+                    if new.owner_id is None
+                    else {"owner": await lock_owner(connection, new.owner_id, added=1)}
+                )
                 user_id = int((await connection.execute(insert.returning(users.c.id))).scalar_one())
                 # After the insert, which waits for a transaction that deletes the user of this name.
                 is_same = reserved_usernames.c.hash == username_hash(new.username)
-                if (await connection.execute(select(reserved_usernames.c.hash).where(is_same))).first() is not None:
+                if (
+                    await connection.execute(select(reserved_usernames.c.hash).where(is_same))
+                ).first() is not None:
                     raise UsernameTaken(new.username)
                 created = LogUser(user_id, uid, new.username)
                 await write_log(connection, by, user_entry("create", created, **rights, **owner))
@@ -184,7 +215,9 @@ class AccountStore:
 
     async def find_any(self, username: str) -> Row[Any] | None:
         """Return the row of a user, enabled or not, or of the public, with the expiry of an invitation."""
-        return await self._database.first(_with_invitation().where(users.c.username_key == username_key(username)))
+        return await self._database.first(
+            _with_invitation().where(users.c.username_key == username_key(username))
+        )
 
     async def find_owners(self, name: str) -> Sequence[int]:
         """Return the ids of the user with a name, or of teams: `team:` and a name, which several can have, or a uid."""
@@ -192,21 +225,34 @@ class AccountStore:
         if name.startswith(TEAM_PREFIX):
             team = name.removeprefix(TEAM_PREFIX)
             is_meant = or_(teams.c.name_key == username_key(team), users.c.uid == team)
-            query = select(teams.c.id).join_from(teams, users, users.c.id == teams.c.id).where(is_meant)
+            query = (
+                select(teams.c.id).join_from(teams, users, users.c.id == teams.c.id).where(is_meant)
+            )
         return [row.id for row in await self._database.all(query)]
 
     async def list_service_accounts(self, caller: User, page: PageRequest) -> RowPage:
         """Return the service accounts that a caller manages, by username, with their numbers of valid tokens."""
-        return await paginate(self._database, _managed_by(caller), page, order_by=[users.c.username_key, users.c.id])
+        return await paginate(
+            self._database, _managed_by(caller), page, order_by=[users.c.username_key, users.c.id]
+        )
 
     async def find_service_account(self, caller: User, username: str) -> Row[Any]:
         """Return a service account that a caller manages, or raise `NotFound`."""
-        row = await self._database.first(_managed_by(caller).where(users.c.username_key == username_key(username)))
+        row = await self._database.first(
+            _managed_by(caller).where(users.c.username_key == username_key(username))
+        )
         if row is None:
-            raise NotFound(Message("There is no service account {name}, or you do not manage it.", name=username[:150]))
+            raise NotFound(
+                Message(
+                    "There is no service account {name}, or you do not manage it.",
+                    name=username[:150],
+                )
+            )
         return row
 
-    async def search_users(self, search: str, page: PageRequest, *, is_active: bool | None) -> RowPage:
+    async def search_users(
+        self, search: str, page: PageRequest, *, is_active: bool | None
+    ) -> RowPage:
         """Return a page of users, sorted by username, with the expiry of their invitations.
 
         The text is searched in usernames and names. `is_active` chooses the enabled or the disabled users; None is all.
@@ -219,8 +265,12 @@ class AccountStore:
                 func.lower(column).contains(search.lower(), autoescape=True)
                 for column in (users.c.first_name, users.c.last_name)
             )
-            query = query.where(or_(users.c.username_key.contains(username_key(search), autoescape=True), *by_name))
-        return await paginate(self._database, query, page, order_by=[users.c.username_key, users.c.id])
+            query = query.where(
+                or_(users.c.username_key.contains(username_key(search), autoescape=True), *by_name)
+            )
+        return await paginate(
+            self._database, query, page, order_by=[users.c.username_key, users.c.id]
+        )
 
     async def list_users(self) -> Sequence[Row[Any]]:
         """Return all users with their number of valid tokens."""
@@ -248,13 +298,17 @@ class AccountStore:
         async with self._database.transaction() as connection:
             is_meant = users.c.username_key == username_key(username)
             await reject_service_account(connection, is_meant, NO_PASSWORD)
-            user = await self._update_in(connection, username, password_hash=password_hash, is_demo=is_demo)
+            user = await self._update_in(
+                connection, username, password_hash=password_hash, is_demo=is_demo
+            )
             is_other = and_(_is_session_of(user.id), tokens.c.hash != hash_token(keep_session))
             ended = await connection.execute(_revoke(is_other))
             await write_log(connection, by, user_entry("change-password", user))
             return ended.rowcount
 
-    async def _update_in(self, connection: AsyncConnection, username: str, **values: Any) -> LogUser:
+    async def _update_in(
+        self, connection: AsyncConnection, username: str, **values: Any
+    ) -> LogUser:
         """Change a user and return it. All of these changes make a one-time link invalid."""
         is_user = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
         update = users.update().where(is_user).values(**values).returning(*_LOGGED)
@@ -273,7 +327,13 @@ class AccountStore:
     # Tokens
 
     async def issue_token(
-        self, user_id: int, issued_by: IssuedBy, expires: datetime | None, name: str = "", *, by: Caller = OPERATOR
+        self,
+        user_id: int,
+        issued_by: IssuedBy,
+        expires: datetime | None,
+        name: str = "",
+        *,
+        by: Caller = OPERATOR,
     ) -> str:
         """Create a token and return it. Only its hash is stored, so it cannot be shown again."""
         return (await self.create_token(user_id, issued_by, expires, name, by=by)).value
@@ -314,9 +374,13 @@ class AccountStore:
             )
             row = result.one()
             if issued_by is IssuedBy.SESSION:
-                await connection.execute(users.update().where(users.c.id == user_id).values(last_login_at=timestamp))
+                await connection.execute(
+                    users.update().where(users.c.id == user_id).values(last_login_at=timestamp)
+                )
             else:
-                await write_log(connection, by, token_entry("create", user, name, row.prefix, limits))
+                await write_log(
+                    connection, by, token_entry("create", user, name, row.prefix, limits)
+                )
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is not IssuedBy.COMMAND:
                 await self._drop_least_used(connection, user_id, issued_by, timestamp)
@@ -325,19 +389,27 @@ class AccountStore:
     async def _drop_least_used(
         self, connection: AsyncConnection, user_id: int, issued_by: IssuedBy, timestamp: datetime
     ) -> None:
-        of_kind = and_(tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, _is_live())
+        of_kind = and_(
+            tokens.c.user_id == user_id, tokens.c.issued_by == issued_by.value, _is_live()
+        )
         most_recent = (
             select(tokens.c.id)
             .where(of_kind)
-            .order_by(func.coalesce(tokens.c.last_used_at, tokens.c.created_at).desc(), tokens.c.id.desc())
+            .order_by(
+                func.coalesce(tokens.c.last_used_at, tokens.c.created_at).desc(), tokens.c.id.desc()
+            )
             .limit(MAX_TOKENS)
         )
         await connection.execute(
-            tokens.update().where(of_kind, tokens.c.id.not_in(most_recent)).values(revoked_at=timestamp)
+            tokens.update()
+            .where(of_kind, tokens.c.id.not_in(most_recent))
+            .values(revoked_at=timestamp)
         )
 
     async def list_tokens(self) -> Sequence[Row[Any]]:
-        return await self._database.all(select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id))
+        return await self._database.all(
+            select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id)
+        )
 
     async def list_tokens_of(self, user_id: int, page: PageRequest) -> RowPage:
         """Return a page of a user's valid API tokens, newest first."""
@@ -355,11 +427,18 @@ class AccountStore:
     async def revoke_token_of(self, user_id: int, token_id: int, *, by: Caller) -> bool:
         """Revoke an API token of a user. Returns whether there was a valid one."""
         is_api_token = tokens.c.issued_by != IssuedBy.SESSION.value
-        return await self._revoke(and_(tokens.c.id == token_id, tokens.c.user_id == user_id, is_api_token), by) > 0
+        return (
+            await self._revoke(
+                and_(tokens.c.id == token_id, tokens.c.user_id == user_id, is_api_token), by
+            )
+            > 0
+        )
 
     async def end_sessions(self, user_id: int, keep: str, *, by: Caller) -> int:
         """End a user's browser sessions, except one, and return their number."""
-        return await self._revoke(and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep)), by)
+        return await self._revoke(
+            and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep)), by
+        )
 
     async def revoke_token(self, token_id: int, *, by: Caller = OPERATOR) -> bool:
         """Revoke a token. Returns whether there was a valid one."""
@@ -367,7 +446,9 @@ class AccountStore:
 
     async def revoke_http_tokens(self, user_id: int, *, by: Caller) -> int:
         """Revoke all tokens a user obtained over HTTP and return their number."""
-        return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value), by)
+        return await self._revoke(
+            and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value), by
+        )
 
     async def revoke_all(self, user_id: int, *, by: Caller = OPERATOR) -> int:
         """Revoke all tokens and sessions of a user and return their number."""
@@ -376,7 +457,9 @@ class AccountStore:
     async def revoke_by_name(self, user_id: int, name: str, *, by: Caller = OPERATOR) -> int:
         """Revoke the tokens of a user that a command issued under a name, and return their number."""
         is_of_command = tokens.c.issued_by == IssuedBy.COMMAND.value
-        return await self._revoke(and_(tokens.c.user_id == user_id, is_of_command, tokens.c.name == name), by)
+        return await self._revoke(
+            and_(tokens.c.user_id == user_id, is_of_command, tokens.c.name == name), by
+        )
 
     async def revoke_by_value(self, token: str, *, by: Caller = OPERATOR) -> str:
         """Revoke a token or end a session. Return its name: of a session, the id of the provider, if there is one."""
@@ -391,7 +474,9 @@ class AccountStore:
         async with self._database.transaction() as connection:
             revoked = (await connection.execute(_revoke(condition).returning(*columns))).all()
             if revoked:
-                found = await connection.execute(select(*_LOGGED).where(users.c.id == revoked[0].user_id))
+                found = await connection.execute(
+                    select(*_LOGGED).where(users.c.id == revoked[0].user_id)
+                )
                 await write_log(connection, by, *_removal_entries(LogUser(*found.one()), revoked))
             return len(revoked)
 
@@ -406,7 +491,9 @@ class AccountStore:
                 return None
             current.put(digest, holder)
         user = holder.user
-        if user.auth_method is not auth_method or (holder.expires is not None and holder.expires <= time):
+        if user.auth_method is not auth_method or (
+            holder.expires is not None and holder.expires <= time
+        ):
             return None
         return msgspec.structs.replace(holder, user=msgspec.structs.replace(user, secret=token))
 
@@ -473,7 +560,11 @@ def _limits(scopes: str, assets: str | None, networks: str | None) -> TokenLimit
 def _removal_entries(user: LogUser, revoked: Sequence[Row[Any]]) -> list[LogEntry]:
     """One entry per token, and one for all sessions."""
     is_session = IssuedBy.SESSION.value
-    entries = [token_entry("remove", user, row.name, row.prefix) for row in revoked if row.issued_by != is_session]
+    entries = [
+        token_entry("remove", user, row.name, row.prefix)
+        for row in revoked
+        if row.issued_by != is_session
+    ]
     sessions = len(revoked) - len(entries)
     return [*entries, *([sessions_entry(user, sessions)] if sessions else [])]
 
@@ -484,7 +575,9 @@ def _with_invitation() -> Select[Any]:
     expiry = select(invitations.c.expires_at).where(
         invitations.c.user_id == users.c.id, invitations.c.expires_at > now()
     )
-    return select(users, expiry.scalar_subquery().label("invitation_expires_at"), _of_owner("username"))
+    return select(
+        users, expiry.scalar_subquery().label("invitation_expires_at"), _of_owner("username")
+    )
 
 
 def _of_owner(column: str) -> Label[Any]:
@@ -502,12 +595,18 @@ def _token_count() -> Label[int]:
 def _managed_by(caller: User) -> Select[Any]:
     """Service accounts of a caller and of the teams that the caller is an admin of; of superusers all."""
     query = select(users, _token_count(), _of_owner("username"), _of_owner("uid"))
-    return query.where(users.c.owner_id.is_not(None) if caller.is_superuser else is_owned_by(caller.id))
+    return query.where(
+        users.c.owner_id.is_not(None) if caller.is_superuser else is_owned_by(caller.id)
+    )
 
 
 async def lock_enabled(connection: AsyncConnection, user_id: int) -> LogUser | None:
     """Lock a user, so that nobody disables or deletes the user meanwhile. None if somebody has."""
-    query = select(*_LOGGED).where(users.c.id == user_id, users.c.disabled_at.is_(None)).with_for_update()
+    query = (
+        select(*_LOGGED)
+        .where(users.c.id == user_id, users.c.disabled_at.is_(None))
+        .with_for_update()
+    )
     row = (await connection.execute(query)).one_or_none()
     return None if row is None else LogUser(*row)
 
@@ -525,7 +624,9 @@ async def end_sessions_through(
     connection: AsyncConnection, user: LogUser, providers: Collection[str], *, by: Caller
 ) -> None:
     """End the browser sessions of a user that were opened through some providers."""
-    ended = await connection.execute(_revoke(and_(_is_session_of(user.id), tokens.c.name.in_(providers))))
+    ended = await connection.execute(
+        _revoke(and_(_is_session_of(user.id), tokens.c.name.in_(providers)))
+    )
     if ended.rowcount:
         await write_log(connection, by, sessions_entry(user, ended.rowcount))
 
@@ -539,13 +640,17 @@ def _is_session_of(user_id: int) -> Any:
 
 
 def _is_live() -> Any:
-    return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()))
+    return and_(
+        tokens.c.revoked_at.is_(None),
+        or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()),
+    )
 
 
 def _delete_dead(user_id: int, timestamp: datetime) -> Delete:
     """Delete a user's tokens that were revoked or expired before a time."""
     return tokens.delete().where(
-        tokens.c.user_id == user_id, or_(tokens.c.revoked_at < timestamp, tokens.c.expires_at < timestamp)
+        tokens.c.user_id == user_id,
+        or_(tokens.c.revoked_at < timestamp, tokens.c.expires_at < timestamp),
     )
 
 

@@ -29,7 +29,9 @@ from fieldgate.db import Timestamp, metadata
 # The public can be granted permissions, so it has a row in `users`, as every team does. Nobody can log in with those.
 PUBLIC_USER_ID = -1
 PUBLIC_USERNAME = "AnonymousUser"
-TEAM_PREFIX = "team:"  # of the `username` of a team. Its `username_key` is none that a username has.
+TEAM_PREFIX = (
+    "team:"  # of the `username` of a team. Its `username_key` is none that a username has.
+)
 
 users = Table(
     "users",
@@ -44,7 +46,9 @@ users = Table(
     Column("last_name", String(150), nullable=False),
     Column("is_superuser", Boolean, nullable=False),
     Column("is_ifrc", Boolean, nullable=False),
-    Column("is_demo", Boolean, nullable=False),  # whether the password, if there is one, is of `serve --demo`
+    Column(
+        "is_demo", Boolean, nullable=False
+    ),  # whether the password, if there is one, is of `serve --demo`
     Column("countries", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("disabled_at", Timestamp),
@@ -82,13 +86,19 @@ def with_teams_of(user_id: Any, *others: int) -> CompoundSelect[Any]:
     """Select the ids of a user and of the user's teams: whose assignments give the user permissions. And other ids."""
     own = select(team_members.c.team_id).where(team_members.c.user_id == user_id)
     itself = user_id if isinstance(user_id, ColumnElement) else literal(user_id, Integer)
-    return union(select(itself), *(select(literal_column(str(each), Integer)) for each in others), own)
+    return union(
+        select(itself), *(select(literal_column(str(each), Integer)) for each in others), own
+    )
 
 
 def with_service_accounts(user_id: int) -> Select[Any]:
     """Select the ids of an owner and the owner's service accounts, of which the user is one: they share a quota."""
     user = users.alias()
-    owner = select(func.coalesce(user.c.owner_id, user.c.id)).where(user.c.id == user_id).scalar_subquery()
+    owner = (
+        select(func.coalesce(user.c.owner_id, user.c.id))
+        .where(user.c.id == user_id)
+        .scalar_subquery()
+    )
     return select(users.c.id).where(or_(users.c.id == owner, users.c.owner_id == owner))
 
 
@@ -106,7 +116,9 @@ tokens = Table(
     Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("hash", LargeBinary(32), nullable=False, unique=True),
     Column("prefix", String(12), nullable=False),
-    Column("name", String(100), nullable=False, server_default=""),  # chosen by the user; may be empty
+    Column(
+        "name", String(100), nullable=False, server_default=""
+    ),  # chosen by the user; may be empty
     Column("issued_by", String(10), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("last_used_at", Timestamp),
@@ -138,7 +150,9 @@ identities = Table(
 invitations = Table(
     "invitations",
     metadata,
-    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column(
+        "user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
     Column("hash", LargeBinary(32), nullable=False, unique=True),
     Column("created_by", Integer, nullable=False),  # id of the superuser; 0: a command
     Column("created_at", Timestamp, nullable=False),

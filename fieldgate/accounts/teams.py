@@ -29,7 +29,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, reject_service_account
 from fieldgate.accounts.store import TOPIC, NewUser, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
-from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, in_bound_list, new_uid, now, paginate
+from fieldgate.db import (
+    Database,
+    DataVersions,
+    PreparedQuery,
+    RowPage,
+    in_bound_list,
+    new_uid,
+    now,
+    paginate,
+)
 from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, write_log
 from fieldgate.db.uid import UID_LENGTH
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
@@ -57,12 +66,18 @@ LogDeletedTeams = Callable[[AsyncConnection, Caller, Collection[int]], Awaitable
 
 
 class TeamStore:
-    def __init__(self, database: Database, data_versions: DataVersions, log_deleted: LogDeletedTeams) -> None:
+    def __init__(
+        self, database: Database, data_versions: DataVersions, log_deleted: LogDeletedTeams
+    ) -> None:
         self._database = database
         self._data_versions = data_versions
         self._log_deleted = log_deleted
         own, is_superuser = team_members.alias(), bindparam("is_superuser", type_=Integer)
-        is_own = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == bindparam("user_id")))
+        is_own = exists(
+            select(own.c.team_id).where(
+                own.c.team_id == teams.c.id, own.c.user_id == bindparam("user_id")
+            )
+        )
         self._names = PreparedQuery(
             database,
             select(teams.c.id, users.c.uid, teams.c.name)
@@ -84,7 +99,9 @@ class TeamStore:
         """Return a team that a caller manages. Raise `NotFound` or `Forbidden`."""
         return _require_admin(caller, await self.find(caller, uid))
 
-    async def find_new_members(self, caller: User, uid: str, usernames: Sequence[str]) -> list[Row[Any]]:
+    async def find_new_members(
+        self, caller: User, uid: str, usernames: Sequence[str]
+    ) -> list[Row[Any]]:
         """Return those of some users who are not in a team yet."""
         async with self._database.read_transaction() as connection:
             return await _find_new(connection, (await _find(connection, caller, uid)).id, usernames)
@@ -94,14 +111,21 @@ class TeamStore:
         if not team_ids or caller.id is None:
             return {}
         rows = await self._names.all(
-            team_ids=list(team_ids), user_id=caller.id, is_superuser=1 if caller.sees_everything else 0
+            team_ids=list(team_ids),
+            user_id=caller.id,
+            is_superuser=1 if caller.sees_everything else 0,
         )
         return {team_id: TeamName(uid, name) for team_id, uid, name in rows}
 
     async def uids_of(self, user_id: int) -> set[str]:
         """Return the uids of the teams that a user is in."""
-        query = select(users.c.uid).join_from(team_members, users, users.c.id == team_members.c.team_id)
-        return {row.uid for row in await self._database.all(query.where(team_members.c.user_id == user_id))}
+        query = select(users.c.uid).join_from(
+            team_members, users, users.c.id == team_members.c.team_id
+        )
+        return {
+            row.uid
+            for row in await self._database.all(query.where(team_members.c.user_id == user_id))
+        }
 
     async def known_ids(self, caller: Caller, team_ids: Collection[int]) -> Collection[int]:
         """Return those of some teams that a caller may know. They may be deleted: superusers may know all."""
@@ -110,7 +134,9 @@ class TeamStore:
     async def members(self, caller: User, uid: str, page: PageRequest) -> RowPage:
         """Return the members of a team by username, with their roles."""
         query = _select_members((await self.find(caller, uid)).id)
-        return await paginate(self._database, query, page, order_by=[users.c.username_key, users.c.id])
+        return await paginate(
+            self._database, query, page, order_by=[users.c.username_key, users.c.id]
+        )
 
     async def find_member(self, caller: User, uid: str, username: str) -> Row[Any]:
         async with self._database.read_transaction() as connection:
@@ -136,11 +162,19 @@ class TeamStore:
         }
         async with self._database.transaction() as connection:
             await _check_new_admins(connection, by, [by.id])
-            inserted = await connection.execute(users.insert().values(account).returning(users.c.id))
+            inserted = await connection.execute(
+                users.insert().values(account).returning(users.c.id)
+            )
             team_id = inserted.scalar_one()
-            names = {"name": name, "name_key": username_key(name), "description": description.strip()}
+            names = {
+                "name": name,
+                "name_key": username_key(name),
+                "description": description.strip(),
+            }
             await connection.execute(teams.insert().values(id=team_id, **names))
-            await connection.execute(team_members.insert().values(_member_row(team_id, by.id, ADMIN)))
+            await connection.execute(
+                team_members.insert().values(_member_row(team_id, by.id, ADMIN))
+            )
             await write_log(connection, by, _entry("create", LogObject("team", uid, name)))
             if then is not None:
                 await then(connection, uid)
@@ -178,7 +212,9 @@ class TeamStore:
             await _delete(connection, by, [team], self._log_deleted)
             await self._data_versions.bump(connection, TOPIC)
 
-    async def add_members(self, by: User, uid: str, usernames: Sequence[str], role: Role) -> Sequence[Row[Any]]:
+    async def add_members(
+        self, by: User, uid: str, usernames: Sequence[str], role: Role
+    ) -> Sequence[Row[Any]]:
         """Add users to a team. Those who are in it already keep their role. Return the new members by username."""
         async with self._database.transaction() as connection:
             team = await self._lock_managed(connection, by, uid)
@@ -192,7 +228,9 @@ class TeamStore:
                 await write_log(connection, by, *entries)
                 await self._data_versions.bump(connection, TOPIC)
             query = _select_members(team.id).where(users.c.id.in_([row.id for row in new]))
-            added: Sequence[Row[Any]] = (await connection.execute(query.order_by(users.c.username_key))).all()
+            added: Sequence[Row[Any]] = (
+                await connection.execute(query.order_by(users.c.username_key))
+            ).all()
         return added
 
     async def set_role(self, by: User, uid: str, username: str, role: Role) -> None:
@@ -233,7 +271,9 @@ class TeamStore:
 async def lock_teams_of(connection: AsyncConnection, user_id: int) -> None:
     """Lock all teams of a user. Teams are locked before users."""
     own = select(team_members.c.team_id).where(team_members.c.user_id == user_id)
-    await connection.execute(select(teams.c.id).where(teams.c.id.in_(own)).order_by(teams.c.id).with_for_update())
+    await connection.execute(
+        select(teams.c.id).where(teams.c.id.in_(own)).order_by(teams.c.id).with_for_update()
+    )
 
 
 async def delete_emptied_teams(
@@ -246,13 +286,18 @@ async def delete_emptied_teams(
 
 
 async def _delete(
-    connection: AsyncConnection, by: Caller, deleted: Sequence[Row[Any]], log_deleted: LogDeletedTeams
+    connection: AsyncConnection,
+    by: Caller,
+    deleted: Sequence[Row[Any]],
+    log_deleted: LogDeletedTeams,
 ) -> None:
     ids = [row.id for row in deleted]
     await log_deleted(connection, by, ids)
     await disable_owned(connection, by, ids, "deleted")
     await connection.execute(users.delete().where(users.c.id.in_(ids)))
-    await write_log(connection, by, *(_entry("delete", LogObject("team", row.uid, row.name)) for row in deleted))
+    await write_log(
+        connection, by, *(_entry("delete", LogObject("team", row.uid, row.name)) for row in deleted)
+    )
 
 
 async def replace_disabled_admin(connection: AsyncConnection, by: Caller, user_id: int) -> None:
@@ -263,10 +308,17 @@ async def replace_disabled_admin(connection: AsyncConnection, by: Caller, user_i
     for team in await _managed_alone(connection, user_id):
         is_active_person = and_(users.c.disabled_at.is_(None), users.c.owner_id.is_(None))
         may_manage = and_(is_active_person, _managed_count(users.c.id) < MAX_OWN_TEAMS)
-        oldest = _select_members(team.id).where(may_manage).order_by(team_members.c.joined_at, users.c.id).limit(1)
+        oldest = (
+            _select_members(team.id)
+            .where(may_manage)
+            .order_by(team_members.c.joined_at, users.c.id)
+            .limit(1)
+        )
         member = (await connection.execute(oldest)).one_or_none()
         if member is None:
-            await write_log(connection, by, _entry("lose-admin", LogObject("team", team.uid, team.name)))
+            await write_log(
+                connection, by, _entry("lose-admin", LogObject("team", team.uid, team.name))
+            )
         else:
             await _write_role(connection, by, team, member, ADMIN)
 
@@ -275,13 +327,21 @@ async def _managed_alone(connection: AsyncConnection, user_id: int) -> Sequence[
     """Return the teams of an admin that have no other active one."""
     is_admin = and_(team_members.c.user_id == user_id, team_members.c.role == ADMIN)
     managed = select(team_members.c.team_id).where(is_admin)
-    query = _select_teams(Caller(id=user_id)).where(teams.c.id.in_(managed), ~_has_admin_beside(teams.c.id, user_id))
-    found: Sequence[Row[Any]] = (await connection.execute(query.order_by(teams.c.name_key, teams.c.id))).all()
+    query = _select_teams(Caller(id=user_id)).where(
+        teams.c.id.in_(managed), ~_has_admin_beside(teams.c.id, user_id)
+    )
+    found: Sequence[Row[Any]] = (
+        await connection.execute(query.order_by(teams.c.name_key, teams.c.id))
+    ).all()
     return found
 
 
-async def _write_role(connection: AsyncConnection, by: Caller, team: Row[Any], member: Row[Any], role: Role) -> None:
-    await connection.execute(_is_member(team_members.update(), team.id, member.id).values(role=role))
+async def _write_role(
+    connection: AsyncConnection, by: Caller, team: Row[Any], member: Row[Any], role: Role
+) -> None:
+    await connection.execute(
+        _is_member(team_members.update(), team.id, member.id).values(role=role)
+    )
     await write_log(connection, by, _member_entry("update-member", team, member, role=role))
 
 
@@ -293,16 +353,24 @@ def _require_admin(caller: User, team: Row[Any]) -> Row[Any]:
 
 def _is_visible(caller: Caller) -> ColumnElement[bool]:
     own = team_members.alias()
-    is_in = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id))
+    is_in = exists(
+        select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id)
+    )
     return true() if caller.is_superuser else is_in
 
 
 def _select_teams(caller: Caller) -> Select[Any]:
     own, every = team_members.alias(), team_members.alias()
-    role = select(own.c.role).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id).scalar_subquery()
+    role = (
+        select(own.c.role)
+        .where(own.c.team_id == teams.c.id, own.c.user_id == caller.id)
+        .scalar_subquery()
+    )
     count = select(func.count()).where(every.c.team_id == teams.c.id).scalar_subquery()
     return (
-        select(teams, users.c.uid, users.c.created_at, role.label("role"), count.label("member_count"))
+        select(
+            teams, users.c.uid, users.c.created_at, role.label("role"), count.label("member_count")
+        )
         .join_from(teams, users, users.c.id == teams.c.id)
         .where(_is_visible(caller))
     )
@@ -347,14 +415,20 @@ async def _find_new(
     found = (await connection.execute(query)).all()
     missing = keys.keys() - {row.username_key for row in found}
     if missing:
-        messages = [Message("There is no user {name}.", name=keys[key][:50]) for key in sorted(missing)[:100]]
+        messages = [
+            Message("There is no user {name}.", name=keys[key][:50])
+            for key in sorted(missing)[:100]
+        ]
         raise ValidationError({"user": messages})
     known = select(team_members.c.user_id).where(team_members.c.team_id == team_id)
     member_ids = set((await connection.execute(known)).scalars())
     new = [row for row in found if row.id not in member_ids]
     if new and len(member_ids) + len(new) > MAX_TEAM_MEMBERS:
         raise Conflict(
-            Message("A team has at most {count} members. Create another team for more people.", count=MAX_TEAM_MEMBERS)
+            Message(
+                "A team has at most {count} members. Create another team for more people.",
+                count=MAX_TEAM_MEMBERS,
+            )
         )
     return new
 
@@ -363,23 +437,37 @@ async def _check_new_admins(connection: AsyncConnection, by: User, user_ids: Seq
     """Lock users, and raise `Conflict` if one is a service account, or manages as many teams as allowed."""
     meant = users.c.id.in_(user_ids)
     await reject_service_account(connection, meant, NO_ADMIN)
-    await connection.execute(select(users.c.id).where(meant).order_by(users.c.id).with_for_update(key_share=True))
-    full = select(users.c.id, users.c.username).where(meant, _managed_count(users.c.id) >= MAX_OWN_TEAMS)
+    await connection.execute(
+        select(users.c.id).where(meant).order_by(users.c.id).with_for_update(key_share=True)
+    )
+    full = select(users.c.id, users.c.username).where(
+        meant, _managed_count(users.c.id) >= MAX_OWN_TEAMS
+    )
     for row in await connection.execute(full.order_by(users.c.username_key).limit(1)):
         if row.id == by.id:
-            raise Conflict(Message("You manage {most} teams, the limit. Delete one first.", most=MAX_OWN_TEAMS))
-        raise Conflict(Message("{name} manages {most} teams, the limit.", name=row.username, most=MAX_OWN_TEAMS))
+            raise Conflict(
+                Message("You manage {most} teams, the limit. Delete one first.", most=MAX_OWN_TEAMS)
+            )
+        raise Conflict(
+            Message(
+                "{name} manages {most} teams, the limit.", name=row.username, most=MAX_OWN_TEAMS
+            )
+        )
 
 
 def _managed_count(user_id: ColumnElement[int]) -> ScalarSelect[int]:
     own = team_members.alias()
-    return select(func.count()).where(own.c.user_id == user_id, own.c.role == ADMIN).scalar_subquery()
+    return (
+        select(func.count()).where(own.c.user_id == user_id, own.c.role == ADMIN).scalar_subquery()
+    )
 
 
 async def _keep_an_admin(connection: AsyncConnection, team_id: int, user_id: int) -> None:
     """Raise `Conflict` if no active admin is left without this user."""
     if not (await connection.execute(select(_has_admin_beside(team_id, user_id)))).scalar_one():
-        raise Conflict(Message("A team needs an admin: make somebody else one first, or delete the team."))
+        raise Conflict(
+            Message("A team needs an admin: make somebody else one first, or delete the team.")
+        )
 
 
 def _has_admin_beside(team_id: Any, user_id: int) -> ColumnElement[bool]:
@@ -414,8 +502,12 @@ def _check_name(name: str) -> str:
     is_too_long = len(name) > MAX_NAME_CHARS or len(username_key(name)) > MAX_KEY_CHARS
     visible = _MARKS.sub("", name)
     if not visible.strip() or not visible.isprintable() or is_too_long:
-        raise ValidationError({"name": [Message("Enter a name of at most {most} letters.", most=MAX_NAME_CHARS)]})
-    if _looks_like_uid(visible):  # `team:` and a text is a name or a uid: a name must not stand for another team
+        raise ValidationError(
+            {"name": [Message("Enter a name of at most {most} letters.", most=MAX_NAME_CHARS)]}
+        )
+    if _looks_like_uid(
+        visible
+    ):  # `team:` and a text is a name or a uid: a name must not stand for another team
         raise ValidationError({"name": [Message("This name is reserved; choose another one.")]})
     return name
 

@@ -22,7 +22,9 @@ ONLY_SUPERUSERS = Message("Only superusers can do this.")
 LAST_SUPERUSER = Message("This is the last active superuser. Make another user a superuser first.")
 
 
-def check_change(user_id: int, changes: UserChanges, *, by: int | None, active_superusers: Collection[int]) -> None:
+def check_change(
+    user_id: int, changes: UserChanges, *, by: int | None, active_superusers: Collection[int]
+) -> None:
     """Raise an error if a user may not be changed. `by` is None for the operator of the service.
 
     Only an active superuser may do it, and disable others only. The last superuser stays active and stays one.
@@ -52,7 +54,11 @@ async def lock_superusers(connection: AsyncConnection, user_id: int) -> set[int]
     owner = select(changed.c.owner_id).where(changed.c.id == user_id)
     is_meant = or_(users.c.id.in_(owners), users.c.owner_id.in_(owners), users.c.id.in_(owner))
     locked = select(users.c.id, is_active.label("is_active")).where(is_active | is_meant)
-    return {row.id for row in await connection.execute(locked.order_by(users.c.id).with_for_update()) if row.is_active}
+    return {
+        row.id
+        for row in await connection.execute(locked.order_by(users.c.id).with_for_update())
+        if row.is_active
+    }
 
 
 class UserEditor:
@@ -66,7 +72,11 @@ class UserEditor:
         Disabling revokes tokens, sessions and one-time links for good, and disables service accounts. Teams get
         another admin if they need one. Who owns a service account can disable and enable it.
         """
-        values = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
+        values = {
+            name: value
+            for name, value in msgspec.structs.asdict(changes).items()
+            if value is not None
+        }
         if not values:
             return
         is_active = values.pop("is_active", None)
@@ -76,22 +86,32 @@ class UserEditor:
                 await lock_teams_of(connection, user_id)
             superusers = await lock_superusers(connection, user_id)
             is_owner = await _check_service_account(connection, user_id, changes, by)
-            check_change(user_id, changes, by=None if is_owner else by.id, active_superusers=superusers)
+            check_change(
+                user_id, changes, by=None if is_owner else by.id, active_superusers=superusers
+            )
             await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
                 await connection.execute(account.values(**values))
             if is_active is not None:
-                is_changed = users.c.disabled_at.is_not(None) if is_active else users.c.disabled_at.is_(None)
-                await connection.execute(account.where(is_changed).values(disabled_at=None if is_active else now()))
+                is_changed = (
+                    users.c.disabled_at.is_not(None) if is_active else users.c.disabled_at.is_(None)
+                )
+                await connection.execute(
+                    account.where(is_changed).values(disabled_at=None if is_active else now())
+                )
             if is_active is False:
                 await replace_disabled_admin(connection, by, user_id)
-                await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
+                await connection.execute(
+                    invitations.delete().where(invitations.c.user_id == user_id)
+                )
                 await revoke_tokens(connection, user_id)
                 await disable_owned(connection, by, [user_id], "disabled")
             await self._data_versions.bump(connection, TOPIC)
 
 
-async def _check_service_account(connection: AsyncConnection, user_id: int, changes: UserChanges, by: Caller) -> bool:
+async def _check_service_account(
+    connection: AsyncConnection, user_id: int, changes: UserChanges, by: Caller
+) -> bool:
     """Raise `Conflict` if a service account cannot be changed so. Return whether `by` may do it as its owner."""
     is_owner = is_owned_by(by.id or PUBLIC_USER_ID).label("is_owner")
     account = select(users.c.username, users.c.owner_id, is_owner).where(users.c.id == user_id)
@@ -105,16 +125,22 @@ async def _check_service_account(connection: AsyncConnection, user_id: int, chan
     return bool(row.is_owner) and changes == UserChanges(is_active=changes.is_active)
 
 
-async def _entries(connection: AsyncConnection, user_id: int, changes: UserChanges) -> list[LogEntry]:
+async def _entries(
+    connection: AsyncConnection, user_id: int, changes: UserChanges
+) -> list[LogEntry]:
     """What a change of an account adds to the log. New names of people are not logged: the log outlives accounts."""
     row = (await connection.execute(select(users).where(users.c.id == user_id))).one_or_none()
     if row is None:  # deleted meanwhile: nothing is changed
         return []
     user = LogUser(row.id, row.uid, row.username)
-    new = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None}
+    new = {
+        name: value for name, value in msgspec.structs.asdict(changes).items() if value is not None
+    }
     is_active = new.pop("is_active", None)
     changed = {
-        name: {"old": getattr(row, name), "new": value} for name, value in new.items() if value != row._mapping[name]
+        name: {"old": getattr(row, name), "new": value}
+        for name, value in new.items()
+        if value != row._mapping[name]
     }
     entries = []
     if changed:

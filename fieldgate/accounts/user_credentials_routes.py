@@ -33,7 +33,9 @@ async def user_token_list(
 @routes.delete(
     USER_PATH + "tokens/{id}/",
     title=Message("Revoke a token of a user"),
-    description=Message("Revokes a token of a user. It is refused from the next request on. Only for superusers."),
+    description=Message(
+        "Revokes a token of a user. It is refused from the next request on. Only for superusers."
+    ),
 )
 async def user_token_deletion(username: str, id: str, user: User, store: AccountStore) -> None:
     require_superuser(user)
@@ -44,7 +46,9 @@ async def user_token_deletion(username: str, id: str, user: User, store: Account
     USER_PATH + "sessions/",
     response=SessionRecord,
     title=Message("Sessions of a user"),
-    description=Message("The browsers in which a user is logged in, newest first. Only for superusers."),
+    description=Message(
+        "The browsers in which a user is logged in, newest first. Only for superusers."
+    ),
 )
 async def user_session_list(
     username: str, page: PageRequest, user: User, store: AccountStore
@@ -57,7 +61,9 @@ async def user_session_list(
 @routes.delete(
     USER_PATH + "sessions/",
     title=Message("End sessions of a user"),
-    description=Message("Logs a user out in all browsers, except that of this request. Only for superusers."),
+    description=Message(
+        "Logs a user out in all browsers, except that of this request. Only for superusers."
+    ),
 )
 async def user_session_deletion(username: str, user: User, store: AccountStore) -> None:
     require_superuser(user)

@@ -46,14 +46,18 @@ _ORDERS: dict[str, ColumnElement[Any]] = {
     "date_created": assets.c.created_at,
     "name": assets.c.name_key,
     "asset_type": assets.c.asset_type,
-    "owner__username": select(users.c.username_key).where(users.c.id == assets.c.owner_id).scalar_subquery(),
+    "owner__username": select(users.c.username_key)
+    .where(users.c.id == assets.c.owner_id)
+    .scalar_subquery(),
     "subscribers_count": assets.c.id,  # nobody subscribes: all have the same
 }
 
 
 def listed_ids(caller: Caller, search: AssetSearch, *, is_sqlite: bool) -> Select[int]:
     """Select the ids of all assets in a caller's list, not in order."""
-    query = select(assets.c.id).where(visibility_sql.is_listed(effective_user_id(caller), search.status))
+    query = select(assets.c.id).where(
+        visibility_sql.is_listed(effective_user_id(caller), search.status)
+    )
     if search.status == visibility_sql.SHARED:
         query = query.where(assets.c.owner_id != effective_user_id(caller))
     if caller.limits.assets is not None:
@@ -80,7 +84,9 @@ class AssetLists:
     def __init__(self, database: Database) -> None:
         self._database = database
         # The ids in order, by audience, search and data versions.
-        self._ids = BoundedCache[tuple[str, AssetSearch, tuple[int, ...]], "array[int]"](MAX_ID_CACHE_BYTES)
+        self._ids = BoundedCache[tuple[str, AssetSearch, tuple[int, ...]], "array[int]"](
+            MAX_ID_CACHE_BYTES
+        )
 
     async def load(
         self, caller: Caller, search: AssetSearch, page: PageRequest, versions: Sequence[int] = ()
@@ -103,8 +109,12 @@ class AssetLists:
             self._ids.put(key, ids, size=len(ids) * ids.itemsize + 256)
         return found
 
-    def _read_ids(self, connection: Connection, caller: Caller, search: AssetSearch) -> "array[int]":
-        query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(*list_order(search))
+    def _read_ids(
+        self, connection: Connection, caller: Caller, search: AssetSearch
+    ) -> "array[int]":
+        query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(
+            *list_order(search)
+        )
         # Each form of an expression is a new statement of up to 400 KB: keep it out of SQLAlchemy's cache.
         options = {} if search.expression is None else {"compiled_cache": None}
         return array("q", connection.execute(query, execution_options=options).scalars())

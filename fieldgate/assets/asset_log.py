@@ -25,7 +25,11 @@ def change_entries(asset: Row[Any], changes: Mapping[str, Any]) -> list[LogEntry
     if (name := changes.get("name", asset.name)) != asset.name:
         entries.append(asset_entry("update-name", asset, name={"old": asset.name, "new": name}))
     settings = changes.get("settings", asset.settings)
-    if changed := [key for key, value in settings.items() if key not in asset.settings or asset.settings[key] != value]:
+    if changed := [
+        key
+        for key, value in settings.items()
+        if key not in asset.settings or asset.settings[key] != value
+    ]:
         names = _cut(sorted(changed), MAX_LOGGED_SETTINGS)
         entries.append(asset_entry("update-settings", asset, settings=names))
     tags = changes.get("tags", asset.tags)

@@ -100,7 +100,9 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         for team_id in team_ids:
             team = self._own_state(team_id)
             if team.collection and denied_on_collection:
-                passed_down = team.collection - rules.with_dependent(denied_on_collection, "collection")
+                passed_down = team.collection - rules.with_dependent(
+                    denied_on_collection, "collection"
+                )
                 team = msgspec.structs.replace(team, collection=passed_down)
             team_ends = rules.own_ends(team, self.asset_type)
             for permission in rules.own_permissions(team, self.asset_type):
@@ -115,7 +117,9 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             {permission: end for permission, end in ends.items() if end != NEVER},
         )
 
-    def _own_state(self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends = _NO_ENDS) -> PermissionState:
+    def _own_state(
+        self, user_id: int, public: Codenames = _NOTHING, public_ends: Ends = _NO_ENDS
+    ) -> PermissionState:
         rows, passed = self.direct.get(user_id, ()), self.passed_by_teams(user_id)
         partial = None
         for row in rows:
@@ -132,7 +136,9 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             team_filters=passed.filters,
             public=public,
             ends=_ends(rows),
-            collection_ends={} if user_id == self.collection_owner_id else _ends(self.on_collection.get(user_id, ())),
+            collection_ends={}
+            if user_id == self.collection_owner_id
+            else _ends(self.on_collection.get(user_id, ())),
             team_ends=passed.ends,
             public_ends=public_ends,
         )
@@ -161,7 +167,11 @@ def _denied_permissions(rows: Sequence[Assignment]) -> Codenames:
 
 
 def _ends(rows: Sequence[Assignment]) -> Ends:
-    return {row.permission: row.expires_at for row in rows if row.expires_at is not None} if rows else {}
+    return (
+        {row.permission: row.expires_at for row in rows if row.expires_at is not None}
+        if rows
+        else {}
+    )
 
 
 class AuthorizedAsset(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +205,10 @@ class AuthorizedAsset(msgspec.Struct, frozen=True, kw_only=True):
         """Raise `Forbidden` unless the caller has the permission."""
         if permission not in self.allowed:
             raise Forbidden(
-                Message("You may see this asset, but this needs the permission {permission}.", permission=permission)
+                Message(
+                    "You may see this asset, but this needs the permission {permission}.",
+                    permission=permission,
+                )
             )
 
     def require_delete(self) -> None:
@@ -236,16 +249,32 @@ def _select_scope() -> Select[Any]:
     public = literal_column(str(PUBLIC_USER_ID), Integer)
     # A join for each user: with all of them in an IN list, SQLite may read the assignments of all users.
     user_id = bindparam("user_id", type_=Integer)
-    own_teams = select(team_members.c.team_id, team_members.c.user_id).where(team_members.c.user_id == user_id)
-    who = union(select(user_id.label("id"), user_id.label("member_id")), select(public, public), own_teams).subquery()
+    own_teams = select(team_members.c.team_id, team_members.c.user_id).where(
+        team_members.c.user_id == user_id
+    )
+    who = union(
+        select(user_id.label("id"), user_id.label("member_id")), select(public, public), own_teams
+    ).subquery()
     is_on_asset = and_(
         assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]),
         assignments.c.user_id == who.c.id,
         has_not_ended(),
     )
-    given = (assignments.c.asset_id, assignments.c.user_id, assignments.c.permission, assignments.c.is_denied)
+    given = (
+        assignments.c.asset_id,
+        assignments.c.user_id,
+        assignments.c.permission,
+        assignments.c.is_denied,
+    )
     return (
-        select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, who.c.member_id, *given)
+        select(
+            assets.c.id,
+            assets.c.asset_type,
+            assets.c.owner_id,
+            collections.c.owner_id,
+            who.c.member_id,
+            *given,
+        )
         .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
         .join(who, true())
         .outerjoin(assignments, is_on_asset)
@@ -268,13 +297,17 @@ class AssetAuthorizer:
         return authorize_scope(rows[0][0], uid, caller, _to_scope(rows))
 
 
-async def authorize_row(connection: AsyncConnection, row: Row[Any], caller: Caller) -> AuthorizedAsset:
+async def authorize_row(
+    connection: AsyncConnection, row: Row[Any], caller: Caller
+) -> AuthorizedAsset:
     """Authorize a caller on the asset of a locked row."""
     scope = await _load_scope(connection, row, effective_user_id(caller))
     return authorize_scope(row.id, row.uid, caller, scope)
 
 
-async def allowed_permissions_of_user(connection: AsyncConnection, row: Row[Any], user_id: int) -> Codenames:
+async def allowed_permissions_of_user(
+    connection: AsyncConnection, row: Row[Any], user_id: int
+) -> Codenames:
     """Return what a user may do with the asset of a locked row, for background work without a caller."""
     query = select(users.c.is_superuser, users.c.disabled_at).where(users.c.id == user_id)
     user = (await connection.execute(query)).one_or_none()
@@ -291,14 +324,19 @@ async def _load_scope(connection: AsyncConnection, row: Row[Any], user_id: int) 
 def _to_scope(rows: Sequence[Sequence[Any]]) -> AssignmentScope:
     """Return the scope of an asset without filters and ends, which authorization does not need."""
     asset_id, asset_type, owner_id, collection_owner_id = rows[0][:4]
-    direct, on_collection = defaultdict[int, list[Assignment]](list), defaultdict[int, list[Assignment]](list)
+    direct, on_collection = (
+        defaultdict[int, list[Assignment]](list),
+        defaultdict[int, list[Assignment]](list),
+    )
     teams = defaultdict[int, dict[int, None]](dict)
     for *_, member_id, on_id, holder_id, permission, is_denied in rows:
         if on_id is None:
             continue
         if member_id != holder_id:
             teams[member_id][holder_id] = None
-        (direct if on_id == asset_id else on_collection)[holder_id].append(Assignment(permission, bool(is_denied)))
+        (direct if on_id == asset_id else on_collection)[holder_id].append(
+            Assignment(permission, bool(is_denied))
+        )
     return AssignmentScope(
         asset_type=asset_type,
         owner_id=owner_id,
@@ -316,7 +354,9 @@ def check_token(caller: Caller, uids: Iterable[str]) -> None:
         raise Forbidden(Message("This token is not for all forms in the collection."))
 
 
-def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:
+def authorize_scope(
+    asset_id: int, uid: str, caller: Caller, scope: AssignmentScope
+) -> AuthorizedAsset:
     """Return an asset with what a caller may do with it. Raise `NotFound` if the caller cannot view it."""
     allowed = allowed_permissions(caller, scope)
     if "view_asset" not in allowed or not caller.limits.includes_asset(uid):

@@ -41,19 +41,29 @@ class Deployments:
         async with self._database.transaction() as connection:
             asset = await self._lock(connection, user, uid)
             if asset.deployment_active is not None:
-                raise WrongDeploymentMethod(Message("A version is deployed already. Use PATCH to deploy another one."))
-            await self._deploy(connection, user, asset, body.version_id, active=body.active is not False)
+                raise WrongDeploymentMethod(
+                    Message("A version is deployed already. Use PATCH to deploy another one.")
+                )
+            await self._deploy(
+                connection, user, asset, body.version_id, active=body.active is not False
+            )
 
-    async def deploy_newest(self, connection: AsyncConnection, user: User, uid: str, *, active: bool) -> None:
+    async def deploy_newest(
+        self, connection: AsyncConnection, user: User, uid: str, *, active: bool
+    ) -> None:
         """Deploy the newest version in a transaction of the caller, whatever was deployed before."""
-        await self._deploy(connection, user, await self._lock(connection, user, uid), None, active=active)
+        await self._deploy(
+            connection, user, await self._lock(connection, user, uid), None, active=active
+        )
 
     async def change(self, user: User, uid: str, body: DeploymentBody) -> None:
         """Deploy the newest version, or only set `active` if nothing else is given."""
         async with self._database.transaction() as connection:
             asset = await self._lock(connection, user, uid)
             if asset.deployment_active is None:
-                raise WrongDeploymentMethod(Message("No version was deployed yet. Use POST to deploy the newest one."))
+                raise WrongDeploymentMethod(
+                    Message("No version was deployed yet. Use POST to deploy the newest one.")
+                )
             if body.active is not None and body.version_id is None:
                 await self._set_active(connection, user, [asset], active=body.active)
                 return
@@ -98,10 +108,21 @@ class Deployments:
         return asset
 
     async def _deploy(
-        self, connection: AsyncConnection, user: User, asset: Row[Any], version_uid: str | None, *, active: bool
+        self,
+        connection: AsyncConnection,
+        user: User,
+        asset: Row[Any],
+        version_uid: str | None,
+        *,
+        active: bool,
     ) -> None:
         columns = (versions.c.id, versions.c.uid, versions.c.xform.is_not(None).label("has_xform"))
-        newest = select(*columns).where(versions.c.asset_id == asset.id).order_by(versions.c.number.desc()).limit(1)
+        newest = (
+            select(*columns)
+            .where(versions.c.asset_id == asset.id)
+            .order_by(versions.c.number.desc())
+            .limit(1)
+        )
         version = (await connection.execute(newest)).one()
         if version_uid is not None and version_uid != version.uid:
             message = Message("Only the newest version can be deployed: {uid}.", uid=version.uid)
@@ -109,7 +130,9 @@ class Deployments:
         if not version.has_xform:
             raise BadRequest(_NO_QUESTIONS)
         deployed_at = now()
-        await connection.execute(versions.update().where(versions.c.id == version.id).values(deployed_at=deployed_at))
+        await connection.execute(
+            versions.update().where(versions.c.id == version.id).values(deployed_at=deployed_at)
+        )
         await self._update(
             connection,
             user,
@@ -129,7 +152,9 @@ class Deployments:
         changed = [row for row in found if row.deployment_active is not active]
         await write_log(connection, user, *(asset_entry(action, row) for row in changed))
 
-    async def _update(self, connection: AsyncConnection, user: User, asset_ids: Sequence[int], **values: Any) -> None:
+    async def _update(
+        self, connection: AsyncConnection, user: User, asset_ids: Sequence[int], **values: Any
+    ) -> None:
         changed = assets.update().where(assets.c.id.in_(asset_ids))
         await connection.execute(changed.values(modified_at=now(), modified_by=user.id, **values))
         await self._data_versions.bump(connection, TOPIC)

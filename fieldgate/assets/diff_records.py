@@ -6,7 +6,14 @@ from typing import Any
 
 from fieldgate.assets.expression_text import expression_text
 from fieldgate.assets.form_schemas import DiffCount, FieldChange, FormChange
-from fieldgate.assets.form_texts import FIELD_LABELS, LabelFinder, clip, row_name, text_in, type_name
+from fieldgate.assets.form_texts import (
+    FIELD_LABELS,
+    LabelFinder,
+    clip,
+    row_name,
+    text_in,
+    type_name,
+)
 from fieldgate.assets.version_diff import ChangedField, ContentChange
 from fieldgate.assets.workbook_sheets import TRANSLATED_KEYS
 from fieldgate.i18n.languages import Language
@@ -15,7 +22,16 @@ from fieldgate.i18n.messages import Message, translate
 MAX_TEXT_CHARS = 2_000  # of a value in words
 
 _EXPRESSION_FIELDS = frozenset(
-    {"relevant", "constraint", "calculation", "choice_filter", "required", "read_only", "repeat_count", "trigger"}
+    {
+        "relevant",
+        "constraint",
+        "calculation",
+        "choice_filter",
+        "required",
+        "read_only",
+        "repeat_count",
+        "trigger",
+    }
 )
 _YES, _NO = Message("yes"), Message("no")
 
@@ -36,7 +52,11 @@ class ChangeSerializer:
 
     def record(self, change: ContentChange) -> FormChange:
         row, labels = (change.old, self._old) if change.new is None else (change.new, self._new)
-        is_moved = change.old is not None and change.new is not None and change.change in ("moved", "renamed")
+        is_moved = (
+            change.old is not None
+            and change.new is not None
+            and change.change in ("moved", "renamed")
+        )
         group = change.old_group if change.new is None else change.new_group
         return FormChange(
             part=change.part,
@@ -44,7 +64,9 @@ class ChangeSerializer:
             name=change.name,
             old_name=change.old_name,
             label=_row_label(change, row, labels),
-            type_label=type_name(str(row["type"]), self._language) if row and row.get("type") else "",
+            type_label=type_name(str(row["type"]), self._language)
+            if row and row.get("type")
+            else "",
             list_name=str(row.get("list_name")) if row and change.part == "choice" else None,
             group=self._group(group, labels),
             old_group=self._group(change.old_group, self._old) if is_moved else None,

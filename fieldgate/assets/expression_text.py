@@ -30,11 +30,22 @@ _TOKEN = _pattern(
     r"|(?P<name>[^\W\d][\w-]*(?:\.[\w-]+)*(?::[^\W\d][\w-]*)?)|(?P<operator><=|>=|!=|//|\.\.|::|\S))"
 )
 _OPERATORS = {"<=": "≤", ">=": "≥", "!=": "≠"}
-_WORDS: dict[str, Message | str] = {"and": Message("and"), "or": Message("or"), "not": Message("not"), "div": "÷"}
+_WORDS: dict[str, Message | str] = {
+    "and": Message("and"),
+    "or": Message("or"),
+    "not": Message("not"),
+    "div": "÷",
+}
 _PHRASES = (
-    (_pattern(rf"not \( selected \( {_QUESTION} , {_TEXT} \) \)"), Message("{question} does not include {value}")),
+    (
+        _pattern(rf"not \( selected \( {_QUESTION} , {_TEXT} \) \)"),
+        Message("{question} does not include {value}"),
+    ),
     (_pattern(rf"selected \( {_QUESTION} , {_TEXT} \)"), Message("{question} includes {value}")),
-    (_pattern(rf"regex \( {_QUESTION} , {_TEXT} \)"), Message("{question} matches the pattern {value}")),
+    (
+        _pattern(rf"regex \( {_QUESTION} , {_TEXT} \)"),
+        Message("{question} matches the pattern {value}"),
+    ),
     (_pattern(rf"count-selected \( {_QUESTION} \)"), Message("number of choices in {question}")),
     (_pattern(rf"string-length \( {_QUESTION} \)"), Message("number of characters in {question}")),
     (_pattern(rf"count \( {_QUESTION} \)"), Message("number of {question}")),
@@ -51,7 +62,9 @@ _THIS_ANSWER = Message("the answer")
 _BRACKET, _SLASH = _pattern(r" \("), _pattern(r" /(?!/)")
 
 
-def expression_text(expression: str, labels: LabelFinder, language: Language, own_name: str = "") -> str:
+def expression_text(
+    expression: str, labels: LabelFinder, language: Language, own_name: str = ""
+) -> str:
     """An expression in words. `own_name` is the name of its question, which `.` stands for."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         return expression
@@ -59,7 +72,9 @@ def expression_text(expression: str, labels: LabelFinder, language: Language, ow
 
 
 class _ExpressionWriter:
-    def __init__(self, expression: str, labels: LabelFinder, language: Language, own_name: str) -> None:
+    def __init__(
+        self, expression: str, labels: LabelFinder, language: Language, own_name: str
+    ) -> None:
         self._expression = expression.strip()
         self._labels = labels
         self._language = language
@@ -82,7 +97,9 @@ class _ExpressionWriter:
             if found := pattern.match(self._expression, self._place):
                 self._place = found.end()
                 values = found.groupdict()
-                name, shown = self._question(values["question"]) if "question" in values else ("", "")
+                name, shown = (
+                    self._question(values["question"]) if "question" in values else ("", "")
+                )
                 value = self._value(name, values["text"][1:-1]) if "text" in values else ""
                 return self._say(message, question=shown, value=value)
         return self._comparison()
@@ -114,7 +131,11 @@ class _ExpressionWriter:
         if token["name"] and (bracket := _BRACKET.match(self._expression, self._place)):
             self._place = bracket.end()
             return f"{text}("
-        if text == "." and not self._is_after_slash and not _SLASH.match(self._expression, self._place):
+        if (
+            text == "."
+            and not self._is_after_slash
+            and not _SLASH.match(self._expression, self._place)
+        ):
             return self._say(_THIS_ANSWER)
         return _OPERATORS.get(text, text)
 
@@ -150,6 +171,10 @@ def _join(parts: Sequence[str]) -> str:
     """Words with spaces between them, except around brackets, commas and paths."""
     text = ""
     for part in parts:
-        is_tight = not text or part in (")", ",", "]", "/", "::") or text.endswith(("(", "[", "/", "::", "@"))
+        is_tight = (
+            not text
+            or part in (")", ",", "]", "/", "::")
+            or text.endswith(("(", "[", "/", "::", "@"))
+        )
         text += part if is_tight else f" {part}"
     return text

@@ -65,6 +65,8 @@ class ContentChecker(Protocol):
         """
         ...
 
-    def localize_warnings(self, warnings: list[dict[str, Any]], language: Language) -> list[FormIssue]:
+    def localize_warnings(
+        self, warnings: list[dict[str, Any]], language: Language
+    ) -> list[FormIssue]:
         """The warnings of checked content in a language."""
         ...

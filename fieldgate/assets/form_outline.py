@@ -10,8 +10,22 @@ from typing import Any, get_args
 import msgspec
 
 from fieldgate.assets.expression_text import expression_text
-from fieldgate.assets.form_schemas import ChoiceRecord, ConditionKind, ConditionRecord, QuestionKind, QuestionRecord
-from fieldgate.assets.form_texts import FIELD_LABELS, LabelFinder, choice_name, clip, row_name, text_in, type_name
+from fieldgate.assets.form_schemas import (
+    ChoiceRecord,
+    ConditionKind,
+    ConditionRecord,
+    QuestionKind,
+    QuestionRecord,
+)
+from fieldgate.assets.form_texts import (
+    FIELD_LABELS,
+    LabelFinder,
+    choice_name,
+    clip,
+    row_name,
+    text_in,
+    type_name,
+)
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 
@@ -34,7 +48,8 @@ _LIST_COLUMNS = (
 )  # fmt: skip
 _MEDIA_COLUMNS = ("media::image", "media::big-image", "media::audio", "media::video")
 _CONDITION_LABELS: dict[ConditionKind, Message] = {
-    kind: Message("Required if") if kind == "required" else FIELD_LABELS[kind] for kind in get_args(ConditionKind)
+    kind: Message("Required if") if kind == "required" else FIELD_LABELS[kind]
+    for kind in get_args(ConditionKind)
 }
 
 
@@ -76,7 +91,11 @@ class FormOutline:
 
     def records(self, places: Iterable[int], language: Language) -> list[QuestionRecord]:
         """The rows at these places. Places after the end are left out."""
-        return [self._record(self._items[place], language) for place in places if place < len(self._items)]
+        return [
+            self._record(self._items[place], language)
+            for place in places
+            if place < len(self._items)
+        ]
 
     def _record(self, item: FormItem, language: Language) -> QuestionRecord:
         row, labels = item.row, self._labels
@@ -101,9 +120,13 @@ class FormOutline:
             is_required=row.get("required") is True,
             conditions=self._conditions(row, name, language),
             error_messages=list(
-                filter(None, (self._text(row, f"{key}_message") for key in ("constraint", "required")))
+                filter(
+                    None, (self._text(row, f"{key}_message") for key in ("constraint", "required"))
+                )
             ),
-            media=[text for key in _MEDIA_COLUMNS if (text := text_in(row.get(key), labels.place).text)],
+            media=[
+                text for key in _MEDIA_COLUMNS if (text := text_in(row.get(key), labels.place).text)
+            ],
             choice_list=list_name,
             choice_count=len(choices),
             choices=[self._choice(choice) for choice in choices[:MAX_CHOICES]],
@@ -112,7 +135,9 @@ class FormOutline:
         )
 
     def _text(self, row: _Row, column: str) -> str:
-        return clip(self._labels.readable(text_in(row.get(column), self._labels.place).text), MAX_TEXT_CHARS)
+        return clip(
+            self._labels.readable(text_in(row.get(column), self._labels.place).text), MAX_TEXT_CHARS
+        )
 
     def _group_label(self, group: _Row, language: Language) -> str:
         name = row_name(group)
@@ -134,7 +159,9 @@ class FormOutline:
 
     def _default_text(self, name: str, value: str) -> str:
         """The label of a choice, or a plain text that is no expression."""
-        return self._labels.choice(name, value) or ("" if "${" in value or "(" in value else clip(value))
+        return self._labels.choice(name, value) or (
+            "" if "${" in value or "(" in value else clip(value)
+        )
 
 
 def row_kind(question_type: str) -> QuestionKind:

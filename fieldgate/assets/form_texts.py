@@ -47,7 +47,9 @@ def find_language(languages: Sequence[str | None], wanted: str) -> int | None:
     for place, name in enumerate(languages):
         if key == (name or "").casefold():
             return place
-    return next((place for place, name in enumerate(languages) if key and key == language_code(name)), None)
+    return next(
+        (place for place, name in enumerate(languages) if key and key == language_code(name)), None
+    )
 
 
 def preferred_language(languages: Sequence[str | None], language: Language) -> int:
@@ -100,7 +102,10 @@ class LabelFinder:
                 self._rows.setdefault(name, row)
         self._choices: dict[str, dict[str, Mapping[str, Any]]] = {}
         for choice in content.get("choices") or ():
-            list_name, name = str(choice.get("list_name")), str(choice.get("name") or choice.get("$autovalue"))
+            list_name, name = (
+                str(choice.get("list_name")),
+                str(choice.get("name") or choice.get("$autovalue")),
+            )
             self._choices.setdefault(list_name, {}).setdefault(name, choice)
 
     def question(self, name: str) -> str:
@@ -115,7 +120,11 @@ class LabelFinder:
     def choice(self, question: str, name: str) -> str | None:
         """The label of a choice of a question; None if the question has no such choice."""
         row = self._rows.get(question)
-        found = None if row is None else self._choices.get(str(row.get("select_from_list_name")), {}).get(name)
+        found = (
+            None
+            if row is None
+            else self._choices.get(str(row.get("select_from_list_name")), {}).get(name)
+        )
         return None if found is None else clip(self._quote(found) or name)
 
     def _quote(self, row: Mapping[str, Any]) -> str:
@@ -127,7 +136,9 @@ class LabelFinder:
 
     def readable(self, text: str) -> str:
         """A text of the form with the labels of the questions that it refers to."""
-        return _REFERENCE.sub(lambda found: f"[{self.question(found[1])}]", plain(text[:MAX_READABLE_CHARS]))
+        return _REFERENCE.sub(
+            lambda found: f"[{self.question(found[1])}]", plain(text[:MAX_READABLE_CHARS])
+        )
 
 
 FIELD_LABELS: dict[str, Message] = {

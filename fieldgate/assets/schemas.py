@@ -35,29 +35,41 @@ def assignment_path(uid: str, assignment_uid: str) -> str:
 
 class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the assignment.")]
-    user: Annotated[Link | UnsetType, Meta(description="User who has the permission. Absent if a team has it.")] = UNSET
-    team: Annotated[Link | UnsetType, Meta(description="Team that has the permission, if `teams` asked for these.")] = (
-        UNSET
-    )
-    team__name: Annotated[str | UnsetType | None, Meta(description="Name of the team; null if you are not in it.")] = (
-        UNSET
-    )
+    user: Annotated[
+        Link | UnsetType, Meta(description="User who has the permission. Absent if a team has it.")
+    ] = UNSET
+    team: Annotated[
+        Link | UnsetType,
+        Meta(description="Team that has the permission, if `teams` asked for these."),
+    ] = UNSET
+    team__name: Annotated[
+        str | UnsetType | None, Meta(description="Name of the team; null if you are not in it.")
+    ] = UNSET
     permission: Annotated[Link, Meta(description="The permission.")]
     partial_permissions: Annotated[
         list[PartialRecord] | UnsetType,
-        Meta(description="For partial_submissions: permissions on submissions, with the filters they are limited to."),
+        Meta(
+            description="For partial_submissions: permissions on submissions, with the filters they are limited to."
+        ),
     ] = UNSET
     label: Annotated[
         str | dict[str, str],
-        Meta(description="Label of the permission. For partial_submissions, an object with one label per permission."),
+        Meta(
+            description="Label of the permission. For partial_submissions, an object with one label per permission."
+        ),
     ]
     inherited: Annotated[
         bool | UnsetType,
-        Meta(description="true if it comes from the collection of the asset or from a team; otherwise absent."),
+        Meta(
+            description="true if it comes from the collection of the asset or from a team; otherwise absent."
+        ),
     ] = UNSET
-    via: Annotated[TeamReference | UnsetType, Meta(description="Team through which the user has it.")] = UNSET
+    via: Annotated[
+        TeamReference | UnsetType, Meta(description="Team through which the user has it.")
+    ] = UNSET
     expires_at: Annotated[
-        datetime | UnsetType, Meta(description="When it ends: nothing is granted from then on. Absent if it does not.")
+        datetime | UnsetType,
+        Meta(description="When it ends: nothing is granted from then on. Absent if it does not."),
     ] = UNSET
 
 
@@ -74,11 +86,15 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the asset.")]
     uid: Annotated[str, Meta(description="Identifier of the asset.")]
     kind: Annotated[str, Meta(description="Always `asset`.")] = "asset"
-    asset_type: Annotated[str, Meta(description="survey, template, block, question, collection or empty.")]
+    asset_type: Annotated[
+        str, Meta(description="survey, template, block, question, collection or empty.")
+    ]
     name: Annotated[str, Meta(description="Name of the asset.")]
     owner: Annotated[Link, Meta(description="Owner of the asset.")]
     owner__username: Annotated[str, Meta(description="Username of the owner.")]
-    parent: Annotated[Link | None, Meta(description="Collection that contains the asset, if you can view it.")]
+    parent: Annotated[
+        Link | None, Meta(description="Collection that contains the asset, if you can view it.")
+    ]
     status: Annotated[
         SharingStatus,
         Meta(
@@ -86,13 +102,19 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
             "URL can; public-discoverable: anyone can, and it is listed."
         ),
     ]
-    settings: Annotated[dict[str, Any], Meta(description="Settings of the asset, an object of any content.")]
+    settings: Annotated[
+        dict[str, Any], Meta(description="Settings of the asset, an object of any content.")
+    ]
     tag_string: Annotated[str, Meta(description="Tags, separated by commas.")]
-    summary: Annotated[dict[str, Any], Meta(description="Summary of the content: questions, languages, columns.")]
+    summary: Annotated[
+        dict[str, Any], Meta(description="Summary of the content: questions, languages, columns.")
+    ]
     version_id: Annotated[str, Meta(description="Identifier of the newest version.")]
     version_count: Annotated[int, Meta(description="Number of versions.")]
     versions: Annotated[Link, Meta(description="URL of the list of versions.")]
-    xform_link: Annotated[Link | None, Meta(description="URL of the XForm; only for surveys and templates.")]
+    xform_link: Annotated[
+        Link | None, Meta(description="URL of the XForm; only for surveys and templates.")
+    ]
     date_created: Annotated[datetime, Meta(description="When the asset was created.")]
     date_modified: Annotated[datetime, Meta(description="When the asset was last changed.")]
     permissions: Annotated[
@@ -110,30 +132,51 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
             description="Username of the user who made the last change; null if an earlier release did not record it."
         ),
     ]
-    downloads: Annotated[list[DownloadRecord], Meta(description="The form as files that exist. Collections have none.")]
+    downloads: Annotated[
+        list[DownloadRecord],
+        Meta(description="The form as files that exist. Collections have none."),
+    ]
     children: Annotated[ChildrenRecord, Meta(description="What is in a collection.")]
     access_types: Annotated[
-        list[AccessType] | None, Meta(description="Why a collection is visible to you; null for other assets.")
+        list[AccessType] | None,
+        Meta(description="Why a collection is visible to you; null for other assets."),
     ]
     subscribers_count: Annotated[int, Meta(description="There are no subscriptions: 0.")]
-    has_deployment: Annotated[bool, Meta(description="Whether a version was deployed, that is, published for use.")]
+    has_deployment: Annotated[
+        bool, Meta(description="Whether a version was deployed, that is, published for use.")
+    ]
     deployment_status: Annotated[
         Literal["deployed", "archived", "draft", "-"],
-        Meta(description="deployed, archived, or draft if no version was deployed; - for assets that are no surveys."),
+        Meta(
+            description="deployed, archived, or draft if no version was deployed; - for assets that are no surveys."
+        ),
     ]
-    deployment__active: Annotated[bool, Meta(description="Whether a version is deployed and not archived.")]
+    deployment__active: Annotated[
+        bool, Meta(description="Whether a version is deployed and not archived.")
+    ]
     deployed_version_id: Annotated[
-        str | None, Meta(description="Identifier of the version that people should use; null if none was deployed.")
+        str | None,
+        Meta(
+            description="Identifier of the version that people should use; null if none was deployed."
+        ),
     ]
     date_deployed: Annotated[datetime | None, Meta(description="When it was deployed.")]
     # Fieldgate collects no submissions. Clients of KoboToolbox read these fields.
     deployment__submission_count: Annotated[int, Meta(description="There are no submissions: 0.")]
-    deployment__last_submission_time: Annotated[datetime | None, Meta(description="There are no submissions: null.")]
+    deployment__last_submission_time: Annotated[
+        datetime | None, Meta(description="There are no submissions: null.")
+    ]
     deployment__encrypted: Annotated[bool, Meta(description="There are no submissions: false.")]
     deployment__uuid: Annotated[str | None, Meta(description="There are no submissions: null.")]
-    data: Annotated[Link, Meta(description="Where submissions would be. There are none, so the status is 404.")]
-    data_sharing: Annotated[dict[str, Any], Meta(description="There are no submissions to share: empty.")]
-    export_settings: Annotated[list[Any], Meta(description="There are no submissions to export: empty.")]
+    data: Annotated[
+        Link, Meta(description="Where submissions would be. There are none, so the status is 404.")
+    ]
+    data_sharing: Annotated[
+        dict[str, Any], Meta(description="There are no submissions to share: empty.")
+    ]
+    export_settings: Annotated[
+        list[Any], Meta(description="There are no submissions to export: empty.")
+    ]
 
 
 class EffectivePermission(msgspec.Struct, frozen=True):
@@ -144,7 +187,9 @@ class AssignablePermission(msgspec.Struct, frozen=True):
     url: Annotated[Link, Meta(description="URL of the permission.")]
     label: Annotated[
         str | dict[str, str],
-        Meta(description="Label of the permission. For partial_submissions, an object with one label per permission."),
+        Meta(
+            description="Label of the permission. For partial_submissions, an object with one label per permission."
+        ),
     ]
 
 
@@ -154,11 +199,20 @@ class DeployedVersion(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the version.")]
     uid: Annotated[str, Meta(description="Identifier of the version.")]
     number: Annotated[int, Meta(description="Number of the version, starting at 1.")]
-    content_hash: Annotated[str, Meta(description="SHA-256 of the content as JSON. Changes with it.")]
-    date_deployed: Annotated[datetime | bool, Meta(description="When the version was deployed; false if it never was.")]
-    date_modified: Annotated[datetime, Meta(description="When the version was created. It does not change after that.")]
+    content_hash: Annotated[
+        str, Meta(description="SHA-256 of the content as JSON. Changes with it.")
+    ]
+    date_deployed: Annotated[
+        datetime | bool, Meta(description="When the version was deployed; false if it never was.")
+    ]
+    date_modified: Annotated[
+        datetime, Meta(description="When the version was created. It does not change after that.")
+    ]
     version_number: Annotated[
-        str, Meta(description="12 for the twelfth version that was deployed, 12.3 for the third draft after it.")
+        str,
+        Meta(
+            description="12 for the twelfth version that was deployed, 12.3 for the third draft after it."
+        ),
     ]
 
 
@@ -168,38 +222,63 @@ class DeployedVersions(msgspec.Struct, frozen=True):
     count: Annotated[int, Meta(description="Number of versions that were deployed.")]
     next: Annotated[str | None, Meta(description="Always null.")]
     previous: Annotated[str | None, Meta(description="Always null.")]
-    results: Annotated[list[DeployedVersion], Meta(description="The last 100 of them, newest first.")]
+    results: Annotated[
+        list[DeployedVersion], Meta(description="The last 100 of them, newest first.")
+    ]
 
 
 class ProjectOwnership(msgspec.Struct, frozen=True):
     invite: Annotated[Link, Meta(description="URL of the invitation.")]
     sender: Annotated[str, Meta(description="Username of the owner.")]
-    recipient: Annotated[str, Meta(description="Username of the user who becomes the owner by accepting.")]
+    recipient: Annotated[
+        str, Meta(description="Username of the user who becomes the owner by accepting.")
+    ]
     status: Annotated[str, Meta(description="State of the invitation.")]
 
 
 class AssetDetail(AssetRecord, frozen=True, kw_only=True):
-    content: Annotated[dict[str, Any], Meta(description="Form content: survey, choices, settings, translations.")]
-    effective_permissions: Annotated[list[EffectivePermission], Meta(description="What you can do with the asset.")]
-    assignable_permissions: Annotated[
-        list[AssignablePermission], Meta(description="Permissions that can be assigned on an asset of this type.")
+    content: Annotated[
+        dict[str, Any], Meta(description="Form content: survey, choices, settings, translations.")
     ]
-    version__content_hash: Annotated[str, Meta(description="SHA-256 of the content as JSON. Changes with it.")]
-    xls_link: Annotated[Link | None, Meta(description="URL of the form as a workbook; null for a collection.")]
+    effective_permissions: Annotated[
+        list[EffectivePermission], Meta(description="What you can do with the asset.")
+    ]
+    assignable_permissions: Annotated[
+        list[AssignablePermission],
+        Meta(description="Permissions that can be assigned on an asset of this type."),
+    ]
+    version__content_hash: Annotated[
+        str, Meta(description="SHA-256 of the content as JSON. Changes with it.")
+    ]
+    xls_link: Annotated[
+        Link | None, Meta(description="URL of the form as a workbook; null for a collection.")
+    ]
     embeds: Annotated[list[DownloadRecord], Meta(description="The XForm, if there is one.")]
     # The same as in lists: Fieldgate has nothing to show here, but clients of KoboToolbox read these fields.
     deployed_versions: Annotated[DeployedVersions, Meta(description="Versions that were deployed.")]
-    deployment__links: Annotated[dict[str, Any], Meta(description="There are no submissions: empty.")]
-    deployment__data_download_links: Annotated[dict[str, Any], Meta(description="There are no submissions: empty.")]
-    hooks_link: Annotated[Link, Meta(description="Where hooks would be. There are none, so the status is 404.")]
-    exports: Annotated[Link, Meta(description="Where exports of submissions would be. The status is 404.")]
+    deployment__links: Annotated[
+        dict[str, Any], Meta(description="There are no submissions: empty.")
+    ]
+    deployment__data_download_links: Annotated[
+        dict[str, Any], Meta(description="There are no submissions: empty.")
+    ]
+    hooks_link: Annotated[
+        Link, Meta(description="Where hooks would be. There are none, so the status is 404.")
+    ]
+    exports: Annotated[
+        Link, Meta(description="Where exports of submissions would be. The status is 404.")
+    ]
     files: Annotated[list[Any], Meta(description="There are no media files: empty.")]
     paired_data: Annotated[Link, Meta(description="Where paired data would be. The status is 404.")]
     project_ownership: Annotated[
         ProjectOwnership | None,
-        Meta(description="The open invitation to own the asset. Its sender and recipient see it, and superusers."),
+        Meta(
+            description="The open invitation to own the asset. Its sender and recipient see it, and superusers."
+        ),
     ]
-    analysis_form_json: Annotated[dict[str, Any], Meta(description="There is no analysis of submissions.")]
+    analysis_form_json: Annotated[
+        dict[str, Any], Meta(description="There is no analysis of submissions.")
+    ]
     advanced_features: Annotated[dict[str, Any], Meta(description="There are none: empty.")]
     report_styles: Annotated[dict[str, Any], Meta(description="There are no reports: empty.")]
     report_custom: Annotated[dict[str, Any], Meta(description="There are no reports: empty.")]
@@ -213,7 +292,9 @@ class VersionRecord(DeployedVersion, frozen=True, kw_only=True):
     filename: Annotated[str | None, Meta(description="Name of the imported file.")]
     file: Annotated[
         Link | None,
-        Meta(description="URL of the imported file. That of a collection is shown to its owner only."),
+        Meta(
+            description="URL of the imported file. That of a collection is shown to its owner only."
+        ),
     ]
 
 
@@ -229,8 +310,12 @@ class VersionChoice(msgspec.Struct, frozen=True):
 
 
 class DeploymentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    backend: Annotated[str, Meta(description="Always openrosa, the usual one of KoboToolbox.")] = "openrosa"
-    active: Annotated[bool, Meta(description="Whether people should use the form; false if it is archived.")]
+    backend: Annotated[str, Meta(description="Always openrosa, the usual one of KoboToolbox.")] = (
+        "openrosa"
+    )
+    active: Annotated[
+        bool, Meta(description="Whether people should use the form; false if it is archived.")
+    ]
     version_id: Annotated[str, Meta(description="Identifier of the version that is deployed.")]
     asset: Annotated[AssetDetail, Meta(description="The asset.")]
 
@@ -238,16 +323,23 @@ class DeploymentRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DeploymentBody(msgspec.Struct, frozen=True):
     active: Annotated[
         bool | None,
-        Meta(description="false: archived. Default: true for the first deployment, then as it was."),
+        Meta(
+            description="false: archived. Default: true for the first deployment, then as it was."
+        ),
     ] = None
     version_id: Annotated[
-        str | None, Meta(description="Version to deploy. Only the newest can be, which is the default.")
+        str | None,
+        Meta(description="Version to deploy. Only the newest can be, which is the default."),
     ] = None
-    backend: Annotated[str | None, Meta(description="Accepted for compatibility and ignored.")] = None
+    backend: Annotated[str | None, Meta(description="Accepted for compatibility and ignored.")] = (
+        None
+    )
 
 
 class BulkPayload(msgspec.Struct, frozen=True):
-    action: Annotated[Literal["archive", "unarchive", "delete", "undelete"], Meta(description="What to do.")]
+    action: Annotated[
+        Literal["archive", "unarchive", "delete", "undelete"], Meta(description="What to do.")
+    ]
     asset_uids: Annotated[
         list[str] | None,
         Meta(
@@ -269,17 +361,23 @@ class BulkResult(msgspec.Struct, frozen=True):
 class DeletedAsset(msgspec.Struct, frozen=True, kw_only=True):
     """An asset in the trash."""
 
-    url: Annotated[Link, Meta(description="URL of the asset. The status is 404 until it is restored.")]
+    url: Annotated[
+        Link, Meta(description="URL of the asset. The status is 404 until it is restored.")
+    ]
     uid: Annotated[str, Meta(description="Identifier of the asset.")]
     kind: Annotated[str, Meta(description="Always `asset`.")] = "asset"
-    asset_type: Annotated[str, Meta(description="survey, template, block, question, collection or empty.")]
+    asset_type: Annotated[
+        str, Meta(description="survey, template, block, question, collection or empty.")
+    ]
     name: Annotated[str, Meta(description="Name of the asset.")]
     owner: Annotated[Link, Meta(description="Owner of the asset.")]
     owner__username: Annotated[str, Meta(description="Username of the owner.")]
     date_created: Annotated[datetime, Meta(description="When the asset was created.")]
     date_modified: Annotated[datetime, Meta(description="When the asset was last changed.")]
     date_deleted: Annotated[datetime, Meta(description="When the asset was deleted.")]
-    deleted_by: Annotated[Link | None, Meta(description="User who deleted it; null if that user is gone.")]
+    deleted_by: Annotated[
+        Link | None, Meta(description="User who deleted it; null if that user is gone.")
+    ]
     purge_at: Annotated[datetime, Meta(description="When it is deleted for good.")]
 
 
@@ -292,8 +390,12 @@ class KeptAsset(msgspec.Struct, frozen=True):
 
 class DeletionPreview(msgspec.Struct, frozen=True):
     dry_run: Annotated[bool, Meta(description="True: nothing was deleted.")]
-    deleted: Annotated[int, Meta(description="Number of assets that would be deleted, this one included.", ge=1)]
-    trash_days: Annotated[int, Meta(description="Days in which they can be restored; 0: they cannot.", ge=0)]
+    deleted: Annotated[
+        int, Meta(description="Number of assets that would be deleted, this one included.", ge=1)
+    ]
+    trash_days: Annotated[
+        int, Meta(description="Days in which they can be restored; 0: they cannot.", ge=0)
+    ]
     kept: Annotated[
         list[KeptAsset],
         Meta(
@@ -324,7 +426,9 @@ class AssetFilters(msgspec.Struct, frozen=True):
             "public-discoverable: all assets that the public can discover."
         ),
     ] = None
-    collections_first: Annotated[bool, Meta(description="true: collections before all other assets.")] = False
+    collections_first: Annotated[
+        bool, Meta(description="true: collections before all other assets.")
+    ] = False
     current_user_permissions_only: Annotated[
         bool, Meta(description="true: only your own assignments in `permissions`.")
     ] = False

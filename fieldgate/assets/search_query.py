@@ -2,7 +2,12 @@
 
 import re
 
-from fieldgate.http.search_grammar import SearchExpression, SearchFields, parse_expression, time_fields
+from fieldgate.http.search_grammar import (
+    SearchExpression,
+    SearchFields,
+    parse_expression,
+    time_fields,
+)
 
 TIME_FIELDS = time_fields("date_created", "date_modified")
 # `__` separates what KoboToolbox separates so; a few of its names mean the same here.

@@ -2,7 +2,20 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, String, and_, cast, column, exists, false, func, not_, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    String,
+    and_,
+    cast,
+    column,
+    exists,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+)
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import users
@@ -12,7 +25,14 @@ from fieldgate.assets.store import name_key
 from fieldgate.assets.tables import assets
 from fieldgate.assets.visibility_sql import collection_is_visible
 from fieldgate.http.request.validation import parse_timestamp
-from fieldgate.http.search_grammar import COMPARISONS, SearchAnd, SearchExpression, SearchNot, SearchOr, SearchTerm
+from fieldgate.http.search_grammar import (
+    COMPARISONS,
+    SearchAnd,
+    SearchExpression,
+    SearchNot,
+    SearchOr,
+    SearchTerm,
+)
 from fieldgate.identity import Caller
 
 NULL = "null"  # as a value: `parent:null`
@@ -40,7 +60,9 @@ class SearchCompiler:
     def _compile_term(self, field: str, value: str) -> ColumnElement[bool]:
         if field in TIME_FIELDS:
             name, _, comparison = field.rpartition("__")
-            found: ColumnElement[bool] = COMPARISONS[comparison](_TIME_COLUMNS[name], parse_timestamp(value))
+            found: ColumnElement[bool] = COMPARISONS[comparison](
+                _TIME_COLUMNS[name], parse_timestamp(value)
+            )
             return found
         if field and field not in SEARCH_FIELDS:  # one of KoboToolbox that no asset has here
             return false()
@@ -58,13 +80,19 @@ class SearchCompiler:
             case "owner__username":
                 return _owner_matches(users.c.username_key == username_key(value))
             case "owner__username__icontains":
-                return _owner_matches(users.c.username_key.contains(username_key(value), autoescape=True))
+                return _owner_matches(
+                    users.c.username_key.contains(username_key(value), autoescape=True)
+                )
             case "tags" | "tags__name":
                 return self._has_tag(value)
             case "tags__name__icontains":
                 return assets.c.tags_key.contains(name_key(value), autoescape=True)
             case "parent" | "parent__uid":
-                return not_(self._is_in_collection()) if value == NULL else self._is_in_collection(value)
+                return (
+                    not_(self._is_in_collection())
+                    if value == NULL
+                    else self._is_in_collection(value)
+                )
         raise LookupError(field)
 
     def _has_tag(self, tag: str) -> ColumnElement[bool]:

@@ -96,7 +96,9 @@ class AssetStore:
 
     # The next methods run in a transaction of the caller, who also bumps the data version.
 
-    async def create(self, connection: AsyncConnection, new: Sequence[NewAsset]) -> list[tuple[int, str]]:
+    async def create(
+        self, connection: AsyncConnection, new: Sequence[NewAsset]
+    ) -> list[tuple[int, str]]:
         """Insert assets. Return the id and uid of each, in the same order."""
         return await connection.run_sync(self.create_sync, new)
 
@@ -126,15 +128,23 @@ class AssetStore:
             return []
         connection.execute(assets.insert(), rows)
         uids = [str(row["uid"]) for row in rows]
-        inserted = connection.execute(select(assets.c.uid, assets.c.id).where(assets.c.uid.in_(uids)))
+        inserted = connection.execute(
+            select(assets.c.uid, assets.c.id).where(assets.c.uid.in_(uids))
+        )
         ids = {row.uid: int(row.id) for row in inserted}
-        first_versions = [_version_row(ids[uid], 1, asset) for uid, asset in zip(uids, new, strict=True)]
+        first_versions = [
+            _version_row(ids[uid], 1, asset) for uid, asset in zip(uids, new, strict=True)
+        ]
         connection.execute(versions.insert(), first_versions)
         return [(ids[uid], uid) for uid in uids]
 
     async def add_file(self, connection: AsyncConnection, name: str, data: bytes) -> int:
         """Store an uploaded file and return its id."""
-        new = files.insert().values(name=strip_control_characters(name)[-255:], data=data).returning(files.c.id)
+        new = (
+            files.insert()
+            .values(name=strip_control_characters(name)[-255:], data=data)
+            .returning(files.c.id)
+        )
         return int((await connection.execute(new)).scalar_one())
 
     async def add_version(
@@ -159,33 +169,49 @@ class AssetStore:
         copied = ("content_hash", "content", "summary", "xform", "file_id", "warnings")
         new = {"uid": uid, "asset_id": asset.id, "number": number, "created_at": now()}
         columns = [literal(value, versions.c[name].type) for name, value in new.items()]
-        source = select(*columns, *(versions.c[name] for name in copied)).where(versions.c.id == version.id)
+        source = select(*columns, *(versions.c[name] for name in copied)).where(
+            versions.c.id == version.id
+        )
         # The database copies the content, which can have megabytes.
         await connection.execute(versions.insert().from_select([*new, *copied], source))
-        form_id = select(versions.c.content[("settings", "id_string")].as_string()).where(versions.c.id == version.id)
+        form_id = select(versions.c.content[("settings", "id_string")].as_string()).where(
+            versions.c.id == version.id
+        )
         changes = {"summary": version.summary, "form_id": form_id.scalar_subquery(), **changes}
         await self._update_after_new_version(connection, asset, **changes)
         return uid
 
     async def _next_version_number(self, connection: AsyncConnection, asset_id: int) -> int:
         """`find` locked the asset before, so concurrent writes get different numbers."""
-        newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset_id)
+        newest = select(func.coalesce(func.max(versions.c.number), 0)).where(
+            versions.c.asset_id == asset_id
+        )
         return int((await connection.execute(newest)).scalar_one()) + 1
 
-    async def _update_after_new_version(self, connection: AsyncConnection, asset: Row[Any], **changes: Any) -> None:
+    async def _update_after_new_version(
+        self, connection: AsyncConnection, asset: Row[Any], **changes: Any
+    ) -> None:
         changed = assets.update().where(assets.c.id == asset.id)
         values = {"modified_at": now(), "modified_by": None, **_with_keys(changes)}
         await connection.execute(changed.values(values))
         await self.update_collection_summary(connection, asset.parent_id)
 
-    async def update_collection_summary(self, connection: AsyncConnection, collection_id: int | None) -> None:
+    async def update_collection_summary(
+        self, connection: AsyncConnection, collection_id: int | None
+    ) -> None:
         """Recompute the summary of a collection after an asset in it changed."""
         if collection_id is not None:
             inside = select(assets.c.summary).where(assets.c.parent_id == collection_id, is_live())
-            summary = summarize_collection((await connection.execute(inside.order_by(assets.c.id))).scalars())
-            await connection.execute(assets.update().where(assets.c.id == collection_id).values(summary=summary))
+            summary = summarize_collection(
+                (await connection.execute(inside.order_by(assets.c.id))).scalars()
+            )
+            await connection.execute(
+                assets.update().where(assets.c.id == collection_id).values(summary=summary)
+            )
 
-    async def find(self, connection: AsyncConnection, uid: str, *, is_dry_run: bool = False) -> Row[Any] | None:
+    async def find(
+        self, connection: AsyncConnection, uid: str, *, is_dry_run: bool = False
+    ) -> Row[Any] | None:
         """Return the row of an asset and lock it until the transaction ends. Does not check permissions.
 
         A dry run locks nothing.
@@ -213,7 +239,10 @@ class AssetStore:
             same.append(assets.c.form_id == form_id)
         columns = (assets.c.uid, assets.c.name, assets.c.modified_at)
         query: Select[Any] = select(*columns).where(
-            assets.c.owner_id == owner_id, is_live(), assets.c.asset_type.in_(FORM_TYPES), or_(false(), *same)
+            assets.c.owner_id == owner_id,
+            is_live(),
+            assets.c.asset_type.in_(FORM_TYPES),
+            or_(false(), *same),
         )
         query = query.order_by(assets.c.modified_at.desc(), assets.c.id).limit(MAX_SAME_FORMS)
         found: Sequence[Row[Any]] = (await connection.execute(query)).all()
@@ -222,14 +251,18 @@ class AssetStore:
     async def _lock_collection(self, connection: AsyncConnection, uid: str) -> None:
         """Lock the collection before the asset, as deleting a collection does, to avoid deadlocks."""
         collection = select(assets.c.parent_id).where(assets.c.uid == uid)
-        await connection.execute(select(assets.c.id).where(assets.c.id.in_(collection)).with_for_update())
+        await connection.execute(
+            select(assets.c.id).where(assets.c.id.in_(collection)).with_for_update()
+        )
 
     # The next methods do not check permissions on a single asset: `AssetAuthorizer` does, before.
 
     async def get_visible(self, caller: Caller, asset_id: int) -> Row[Any] | None:
         """Return an asset with the content of its newest version."""
         rows = await self._database.read(
-            lambda connection: read_visible(connection, self._database, caller, [asset_id], versions.c.content)
+            lambda connection: read_visible(
+                connection, self._database, caller, [asset_id], versions.c.content
+            )
         )
         return next(iter(rows), None)
 
@@ -237,18 +270,32 @@ class AssetStore:
         """Return the number of assets in each collection that the caller can view, by collection id."""
         if not collection_ids:
             return {}
-        return await self._database.read(lambda connection: read_children(connection, caller, collection_ids))
+        return await self._database.read(
+            lambda connection: read_children(connection, caller, collection_ids)
+        )
 
-    async def get_xform(self, asset_id: int, *, deployed: bool = False) -> tuple[str, str | None] | None:
+    async def get_xform(
+        self, asset_id: int, *, deployed: bool = False
+    ) -> tuple[str, str | None] | None:
         """Return the name of an asset and the XForm of its newest or deployed version, with that name as its title."""
-        query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_version(deployed=deployed))
+        query = select(assets.c.name, versions.c.xform).join_from(
+            assets, versions, _is_version(deployed=deployed)
+        )
         row = await self._database.first(query.where(assets.c.id == asset_id))
         return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
 
     async def get_newest_version(self, asset_id: int, *, deployed: bool = False) -> Row[Any] | None:
         """Return the newest or deployed version with the name of the asset, without the content."""
-        columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
-        found: Select[Any] = select(*columns).join_from(assets, versions, _is_version(deployed=deployed))
+        columns = (
+            versions.c.id,
+            versions.c.uid,
+            versions.c.file_id,
+            versions.c.created_at,
+            assets.c.name,
+        )
+        found: Select[Any] = select(*columns).join_from(
+            assets, versions, _is_version(deployed=deployed)
+        )
         return await self._database.first(found.where(assets.c.id == asset_id))
 
     async def get_content(self, version_id: int) -> dict[str, Any]:
@@ -261,18 +308,28 @@ class AssetStore:
         """Return a page of the versions, newest first, without their contents."""
         left_out = ("content", "xform", "warnings")
         columns = (column for column in versions.c if column.name not in left_out)
-        query = select(*columns, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
-        return await paginate(self._database, query, page, order_by=[versions.c.number.desc(), versions.c.id])
+        query = (
+            select(*columns, files.c.name)
+            .outerjoin_from(versions, files)
+            .where(versions.c.asset_id == asset_id)
+        )
+        return await paginate(
+            self._database, query, page, order_by=[versions.c.number.desc(), versions.c.id]
+        )
 
     async def get_deployed_numbers(self, asset_id: int) -> list[int]:
         """Return the numbers of all versions that were deployed, in ascending order."""
-        query = select(versions.c.number).where(versions.c.asset_id == asset_id, versions.c.deployed_at.is_not(None))
+        query = select(versions.c.number).where(
+            versions.c.asset_id == asset_id, versions.c.deployed_at.is_not(None)
+        )
         return [row.number for row in await self._database.all(query.order_by(versions.c.number))]
 
     async def get_version(self, asset_id: int, uid: str) -> Row[Any] | None:
         """Return one version with its content and XForm."""
         query = select(versions, files.c.name).outerjoin_from(versions, files)
-        return await self._database.first(query.where(versions.c.asset_id == asset_id, versions.c.uid == uid))
+        return await self._database.first(
+            query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
+        )
 
     async def get_version_before(self, asset_id: int, number: int) -> Row[Any] | None:
         """Return the newest version with a lower number."""
@@ -294,7 +351,9 @@ class AssetStore:
         entry = LogEntry(log_type=PROJECT, action="export", object=exported)
         await count_in_log(self._database, caller, entry)
 
-    async def update(self, connection: AsyncConnection, user: User, row: Row[Any], **values: Any) -> None:
+    async def update(
+        self, connection: AsyncConnection, user: User, row: Row[Any], **values: Any
+    ) -> None:
         """Change the asset of a locked row. Settings are merged."""
         if "settings" in values:
             values["settings"] = {**row.settings, **values["settings"]}
@@ -310,12 +369,18 @@ class AssetStore:
 
     async def count_bytes(self, condition: ColumnElement[bool]) -> int:
         """The same for assets that meet a condition."""
-        of_assets = select(versions.c.id).join_from(versions, assets, assets.c.id == versions.c.asset_id)
+        of_assets = select(versions.c.id).join_from(
+            versions, assets, assets.c.id == versions.c.asset_id
+        )
         owned = versions.c.id.in_(of_assets.where(condition))
-        texts = func.length(cast(versions.c.content, Text)) + func.coalesce(func.length(versions.c.xform), 0)
+        texts = func.length(cast(versions.c.content, Text)) + func.coalesce(
+            func.length(versions.c.xform), 0
+        )
         file_ids = select(versions.c.file_id).where(owned)
         content = await self._database.scalar(select(func.sum(texts)).where(owned))
-        kept = await self._database.scalar(select(func.sum(func.length(files.c.data))).where(files.c.id.in_(file_ids)))
+        kept = await self._database.scalar(
+            select(func.sum(func.length(files.c.data))).where(files.c.id.in_(file_ids))
+        )
         return int(content or 0) + int(kept or 0)
 
     async def count_public_collections(self, owner_ids: Sequence[int]) -> dict[int, int]:
@@ -335,7 +400,9 @@ class AssetStore:
         return {row.owner_id: row.collections for row in await self._database.all(query)}
 
 
-def lock_assets(connection: Connection, database: Database, condition: ColumnElement[bool]) -> set[int]:
+def lock_assets(
+    connection: Connection, database: Database, condition: ColumnElement[bool]
+) -> set[int]:
     """Lock collections before the assets in them, each in order of id, to avoid deadlocks. Return their ids.
 
     A collection that matches only now is not locked, because another transaction restored it in the meantime.
@@ -364,22 +431,35 @@ def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
     if caller.is_superuser:
         return query
     user_ids = {effective_user_id(caller), PUBLIC_USER_ID}
-    return query.where(or_(*(visibility_sql.is_listed(user_id, None) for user_id in sorted(user_ids))))
+    return query.where(
+        or_(*(visibility_sql.is_listed(user_id, None) for user_id in sorted(user_ids)))
+    )
 
 
 def read_visible(
-    connection: Connection, database: Database, caller: Caller, ids: Sequence[int], *columns: ColumnElement[Any]
+    connection: Connection,
+    database: Database,
+    caller: Caller,
+    ids: Sequence[int],
+    *columns: ColumnElement[Any],
 ) -> Sequence[Row[Any]]:
     """Return the assets of these ids with their newest versions, and other columns of these, as a caller sees them."""
-    query = _select_visible(is_sqlite=database.is_sqlite, is_superuser=caller.is_superuser).add_columns(*columns)
+    query = _select_visible(
+        is_sqlite=database.is_sqlite, is_superuser=caller.is_superuser
+    ).add_columns(*columns)
     return connection.execute(query, {"ids": ids, "user_id": effective_user_id(caller)}).all()
 
 
-def read_children(connection: Connection, caller: Caller, collection_ids: Sequence[int]) -> dict[int, int]:
+def read_children(
+    connection: Connection, caller: Caller, collection_ids: Sequence[int]
+) -> dict[int, int]:
     """Return the number of assets in each collection that the caller can view, by collection id."""
     query = select(assets.c.parent_id, func.count().label("children"))
     query = only_listed(query.where(assets.c.parent_id.in_(collection_ids), is_live()), caller)
-    return {row.parent_id: row.children for row in connection.execute(query.group_by(assets.c.parent_id))}
+    return {
+        row.parent_id: row.children
+        for row in connection.execute(query.group_by(assets.c.parent_id))
+    }
 
 
 def read_deployed_versions(connection: Connection, asset_id: int) -> Sequence[Row[Any]]:
@@ -401,12 +481,28 @@ def read_open_invite(connection: Connection, asset_id: int) -> Row[Any] | None:
     senders, recipients, invites = users.alias(), users.alias(), ownership_invites
     names = senders.c.username.label("sender"), recipients.c.username.label("recipient")
     query = (
-        select(invites.c.uid, invites.c.sender_id, invites.c.recipient_id, *names, invite_status().label("status"))
+        select(
+            invites.c.uid,
+            invites.c.sender_id,
+            invites.c.recipient_id,
+            *names,
+            invite_status().label("status"),
+        )
         .join_from(ownership_transfers, invites, invites.c.id == ownership_transfers.c.invite_id)
-        .join(assets, and_(assets.c.id == ownership_transfers.c.asset_id, assets.c.owner_id == invites.c.sender_id))
+        .join(
+            assets,
+            and_(
+                assets.c.id == ownership_transfers.c.asset_id,
+                assets.c.owner_id == invites.c.sender_id,
+            ),
+        )
         .join(senders, senders.c.id == invites.c.sender_id)
         .join(recipients, recipients.c.id == invites.c.recipient_id)
-        .where(assets.c.id == asset_id, ownership_transfers.c.status == "pending", invite_status() == "pending")
+        .where(
+            assets.c.id == asset_id,
+            ownership_transfers.c.status == "pending",
+            invite_status() == "pending",
+        )
     )
     return connection.execute(query).first()
 
@@ -415,7 +511,9 @@ def read_open_invite(connection: Connection, asset_id: int) -> Row[Any] | None:
 def _select_visible(*, is_sqlite: bool, is_superuser: bool) -> Select[Any]:
     """Select the assets with `ids` as `user_id` can see them. Built once, which takes longer than the query."""
     # SQLite reads the whole text, and the content before it, to tell whether it is NULL, but not for its type.
-    has_xform = func.typeof(versions.c.xform) != "null" if is_sqlite else versions.c.xform.is_not(None)
+    has_xform = (
+        func.typeof(versions.c.xform) != "null" if is_sqlite else versions.c.xform.is_not(None)
+    )
     parents, modifiers = assets.alias("parents"), users.alias("modifiers")
     parent_uid: ColumnElement[str | None] = parents.c.uid
     if not is_superuser:  # hide a collection that the caller cannot view
@@ -444,7 +542,9 @@ def _select_visible(*, is_sqlite: bool, is_superuser: bool) -> Select[Any]:
 
 def is_newest_version() -> ColumnElement[bool]:
     others = versions.alias()
-    newest = select(func.max(others.c.number)).where(others.c.asset_id == assets.c.id).scalar_subquery()
+    newest = (
+        select(func.max(others.c.number)).where(others.c.asset_id == assets.c.id).scalar_subquery()
+    )
     return and_(versions.c.asset_id == assets.c.id, versions.c.number == newest)
 
 
@@ -455,7 +555,11 @@ def _is_version(*, deployed: bool) -> ColumnElement[bool]:
 
 def summarize_collection(summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the summary of a collection: the languages of all assets in it."""
-    return {"languages": list(dict.fromkeys(name for summary in summaries for name in summary.get("languages", ())))}
+    return {
+        "languages": list(
+            dict.fromkeys(name for summary in summaries for name in summary.get("languages", ()))
+        )
+    }
 
 
 def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, Any]:

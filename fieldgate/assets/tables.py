@@ -139,9 +139,16 @@ ownership_transfers = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("uid", String(22), nullable=False, unique=True),
-    Column("invite_id", ForeignKey("ownership_invites.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column(
+        "invite_id",
+        ForeignKey("ownership_invites.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
     Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("asset_name", String(255), nullable=False),  # when it was offered: later names may be hidden from both
+    Column(
+        "asset_name", String(255), nullable=False
+    ),  # when it was offered: later names may be hidden from both
     Column("status", String(12), nullable=False),
     Column("error", String(12), nullable=False),  # a code; empty if there is none
     Column("modified_at", Timestamp, nullable=False),
@@ -151,7 +158,9 @@ ownership_transfers = Table(
 
 def has_expired() -> ColumnElement[bool]:
     """Whether an invitation was not answered in time."""
-    return and_(ownership_invites.c.status == "pending", ownership_invites.c.expires_at <= ClockTime())
+    return and_(
+        ownership_invites.c.status == "pending", ownership_invites.c.expires_at <= ClockTime()
+    )
 
 
 def invite_status() -> ColumnElement[str]:

@@ -20,7 +20,12 @@ from sqlalchemy.sql.selectable import FromClause
 from fieldgate.accounts.leaving import OwnedAsset
 from fieldgate.accounts.tables import users
 from fieldgate.assets.asset_log import asset_entry
-from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, check_token
+from fieldgate.assets.authorization import (
+    AuthorizedAsset,
+    asset_not_found,
+    authorize_row,
+    check_token,
+)
 from fieldgate.assets.sharing.ownership_invites import cancel_transfers
 from fieldgate.assets.sharing.team_assets import log_deleted_teams
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets, only_listed
@@ -62,7 +67,9 @@ class Trash:
         """Return how many assets `delete` would delete, and those that it would keep: uid, name and username."""
         async with self._database.read_transaction() as connection:
             await _check_inside(connection, user, asset.id)
-            gone = await connection.execute(select(assets.c.id).where(_is_deleted(_has_uid([asset.uid]))))
+            gone = await connection.execute(
+                select(assets.c.id).where(_is_deleted(_has_uid([asset.uid])))
+            )
             return len(gone.all()), (await connection.execute(_select_kept(user, asset.id))).all()
 
     async def delete(self, user: User, uid: str) -> list[str]:
@@ -112,7 +119,9 @@ class Trash:
         query = _select_deleted()
         if not user.is_superuser:
             query = query.where(assets.c.owner_id == user.id)
-        return await paginate(self._database, query, page, order_by=[assets.c.deleted_at.desc(), assets.c.id])
+        return await paginate(
+            self._database, query, page, order_by=[assets.c.deleted_at.desc(), assets.c.id]
+        )
 
     async def list_old(self, before: datetime) -> Sequence[Row[Any]]:
         """Return what `purge` would delete."""
@@ -143,7 +152,9 @@ class Trash:
                 await self._data_versions.bump(connection, TOPIC)
             total += len(rows)
 
-    async def purge_rows(self, connection: AsyncConnection, by: Caller, rows: Sequence[Row[Any]]) -> None:
+    async def purge_rows(
+        self, connection: AsyncConnection, by: Caller, rows: Sequence[Row[Any]]
+    ) -> None:
         """Delete assets for good. The caller locked them, and bumps the data version if they were not in the trash."""
         await connection.execute(assets.delete().where(self._is_one_of(rows)))
         await write_log(connection, by, *(asset_entry("delete", row) for row in rows))
@@ -157,24 +168,34 @@ class Trash:
     async def list_owned(self, connection: AsyncConnection, owner_id: int) -> list[OwnedAsset]:
         """Return what an owner and the owner's service accounts have outside the trash, sorted by name."""
         is_owned = and_(_is_owned_by(owner_id), is_live())
-        query = select(assets.c.uid, assets.c.name).where(is_owned).order_by(assets.c.name_key, assets.c.id)
+        query = (
+            select(assets.c.uid, assets.c.name)
+            .where(is_owned)
+            .order_by(assets.c.name_key, assets.c.id)
+        )
         return [OwnedAsset(row.uid, row.name) for row in await connection.execute(query)]
 
     async def purge_trash_of(self, connection: AsyncConnection, by: Caller, owner_id: int) -> None:
         """Delete the assets in the trash of an owner for good. They are locked. The caller bumps the data version."""
-        in_trash = select(assets).where(assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None))
+        in_trash = select(assets).where(
+            assets.c.owner_id == owner_id, assets.c.deleted_at.is_not(None)
+        )
         await self.purge_rows(connection, by, (await connection.execute(in_trash)).all())
 
     log_deleted_teams = staticmethod(log_deleted_teams)
 
-    async def _lock(self, connection: AsyncConnection, condition: ColumnElement[bool]) -> Sequence[Row[Any]]:
+    async def _lock(
+        self, connection: AsyncConnection, condition: ColumnElement[bool]
+    ) -> Sequence[Row[Any]]:
         locked = await connection.run_sync(lock_assets, self._database, condition)
         query = select(assets).where(condition, in_values(self._database, assets.c.id, locked))
         rows = (await connection.execute(query.order_by(assets.c.id))).all()
         # One that another transaction restored in the meantime may be in a collection that is not locked.
         return [row for row in rows if row.parent_id is None or row.parent_id in locked]
 
-    async def _delete(self, connection: AsyncConnection, user: User, rows: Sequence[Row[Any]]) -> None:
+    async def _delete(
+        self, connection: AsyncConnection, user: User, rows: Sequence[Row[Any]]
+    ) -> None:
         ids = {row.id for row in rows}
         is_inside = in_values(self._database, assets.c.parent_id, ids)
         # What is in the trash already keeps its place, in case that both come back.
@@ -182,25 +203,39 @@ class Trash:
         await connection.execute(assets.update().where(left).values(parent_id=None))
         await cancel_transfers(self._database, connection, ids)
         if self.days:
-            deletion = assets.update().where(self._is_one_of(rows)).values(deleted_at=now(), deleted_by=user.id)
+            deletion = (
+                assets.update()
+                .where(self._is_one_of(rows))
+                .values(deleted_at=now(), deleted_by=user.id)
+            )
             await connection.execute(deletion)
             await write_log(connection, user, *(asset_entry("in-trash", row) for row in rows))
         else:
             await self.purge_rows(connection, user, rows)
         await self._update_summaries(connection, {row.parent_id for row in rows} - ids)
 
-    async def _restore(self, connection: AsyncConnection, user: User, rows: Sequence[Row[Any]]) -> None:
+    async def _restore(
+        self, connection: AsyncConnection, user: User, rows: Sequence[Row[Any]]
+    ) -> None:
         is_restored = self._is_one_of(rows)
-        await connection.execute(assets.update().where(is_restored).values(deleted_at=None, deleted_by=None))
+        await connection.execute(
+            assets.update().where(is_restored).values(deleted_at=None, deleted_by=None)
+        )
         collections = assets.alias()
         in_trash = select(collections.c.id).where(collections.c.deleted_at.is_not(None))
         alone = and_(is_restored, assets.c.parent_id.in_(in_trash))
         await connection.execute(assets.update().where(alone).values(parent_id=None))
         await write_log(connection, user, *(asset_entry("put-back", row) for row in rows))
-        parents = set((await connection.execute(select(assets.c.parent_id).where(is_restored))).scalars())
-        await self._update_summaries(connection, parents | {row.id for row in rows if row.asset_type == COLLECTION})
+        parents = set(
+            (await connection.execute(select(assets.c.parent_id).where(is_restored))).scalars()
+        )
+        await self._update_summaries(
+            connection, parents | {row.id for row in rows if row.asset_type == COLLECTION}
+        )
 
-    async def _update_summaries(self, connection: AsyncConnection, collection_ids: set[int | None]) -> None:
+    async def _update_summaries(
+        self, connection: AsyncConnection, collection_ids: set[int | None]
+    ) -> None:
         for collection_id in collection_ids:
             await self._store.update_collection_summary(connection, collection_id)
         await self._data_versions.bump(connection, TOPIC)
@@ -270,7 +305,11 @@ def _select_kept(user: User, collection_id: int) -> Select[Any]:
         select(*columns)
         .join_from(assets, users, users.c.id == assets.c.owner_id)
         .join(collections, collections.c.id == assets.c.parent_id)
-        .where(assets.c.parent_id == collection_id, assets.c.owner_id != collections.c.owner_id, is_live())
+        .where(
+            assets.c.parent_id == collection_id,
+            assets.c.owner_id != collections.c.owner_id,
+            is_live(),
+        )
     )
     return only_listed(query, user).order_by(assets.c.id)
 

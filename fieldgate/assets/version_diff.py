@@ -22,7 +22,9 @@ from fieldgate.assets.workbook_sheets import LOCKING, PLAIN_SHEETS, TRANSLATED_K
 _Row = Mapping[str, Any]
 _Content = Mapping[str, Any]
 
-_IDENTITY_KEYS = frozenset({"name", "list_name", "$kuid", "$autoname", "$autovalue", "$xpath", "$given_name"})
+_IDENTITY_KEYS = frozenset(
+    {"name", "list_name", "$kuid", "$autoname", "$autovalue", "$xpath", "$given_name"}
+)
 
 
 class ChangedField(msgspec.Struct, frozen=True):
@@ -84,7 +86,9 @@ def compare_contents(old: _Content, new: _Content) -> list[ContentChange]:
 
 def pair_languages(old: Sequence[str | None], new: Sequence[str | None]) -> list[LanguagePair]:
     """The languages of both versions. A language that got its name, or lost it, is the same."""
-    pairs = [LanguagePair(name, old.index(name), place) for place, name in enumerate(new) if name in old]
+    pairs = [
+        LanguagePair(name, old.index(name), place) for place, name in enumerate(new) if name in old
+    ]
     for place, (before, after) in enumerate(zip(old, new, strict=False)):
         is_alone = before not in new and after not in old
         if is_alone and (before is None or after is None):
@@ -99,7 +103,10 @@ def _language_changes(
     for pair in pairs:
         if old[pair.old] != new[pair.new]:
             yield ContentChange(
-                part="language", change="renamed", name=new[pair.new] or "", old_name=old[pair.old] or ""
+                part="language",
+                change="renamed",
+                name=new[pair.new] or "",
+                old_name=old[pair.old] or "",
             )
     for place, name in enumerate(new):
         if place not in kept_new:
@@ -108,7 +115,9 @@ def _language_changes(
         if place not in kept_old:
             yield ContentChange(part="language", change="removed", name=name or "")
     if [pair.old for pair in pairs] != sorted(pair.old for pair in pairs):
-        order = ChangedField("translations", [name or "" for name in old], [name or "" for name in new])
+        order = ChangedField(
+            "translations", [name or "" for name in old], [name or "" for name in new]
+        )
         yield ContentChange(part="language", change="moved", name=new[0] or "", fields=[order])
 
 
@@ -121,8 +130,12 @@ def _setting_changes(old: _Row, new: _Row) -> Iterator[ContentChange]:
     for key in dict.fromkeys((*new, *old)):
         before, after = _value(old.get(key)), _value(new.get(key))
         if before != after:
-            change: Change = "added" if before is None else "removed" if after is None else "changed"
-            yield ContentChange(part="setting", change=change, name=key, fields=[ChangedField(key, before, after)])
+            change: Change = (
+                "added" if before is None else "removed" if after is None else "changed"
+            )
+            yield ContentChange(
+                part="setting", change=change, name=key, fields=[ChangedField(key, before, after)]
+            )
 
 
 # Questions and choices
@@ -155,7 +168,9 @@ def _row_changes(
     for node in new:
         origin = before.get(node.place)
         if origin is None:
-            yield ContentChange(part=part, change="added", name=node.name, new=node.row, new_group=_group_row(node))
+            yield ContentChange(
+                part=part, change="added", name=node.name, new=node.row, new_group=_group_row(node)
+            )
         elif change := _row_change(part, origin, node, pairs, is_moved=node.place in moved):
             yield change
         yield from (_removal(part, each) for each in removed.get(node.place, ()))
@@ -182,7 +197,9 @@ def _row_change(
 
 
 def _removal(part: Part, node: _Node) -> ContentChange:
-    return ContentChange(part=part, change="removed", name=node.name, old=node.row, old_group=_group_row(node))
+    return ContentChange(
+        part=part, change="removed", name=node.name, old=node.row, old_group=_group_row(node)
+    )
 
 
 def _group_row(node: _Node) -> _Row | None:
@@ -220,7 +237,11 @@ def _match(old: Sequence[_Node], new: Sequence[_Node]) -> dict[int, _Node]:
             if node.place not in taken:
                 waiting[key(node)].append(node)
         for node in new:
-            if node.place not in found and key(node) is not None and (same := waiting.get(key(node))):
+            if (
+                node.place not in found
+                and key(node) is not None
+                and (same := waiting.get(key(node)))
+            ):
                 found[node.place] = same.pop()
     return found
 
@@ -244,10 +265,14 @@ def _moved(new: Sequence[_Node], before: Mapping[int, _Node]) -> set[int]:
             continue
         old_group = None if node.group is None else before.get(node.group.place)
         is_same_group = (
-            origin.group is None if node.group is None else old_group is not None and origin.group is old_group
+            origin.group is None
+            if node.group is None
+            else old_group is not None and origin.group is old_group
         )
         if is_same_group:
-            siblings[(node.list_name, None if node.group is None else node.group.place)].append(node)
+            siblings[(node.list_name, None if node.group is None else node.group.place)].append(
+                node
+            )
         else:
             moved.add(node.place)
     for nodes in siblings.values():
@@ -309,9 +334,13 @@ def _sheet_changes(old: _Content, new: _Content) -> Iterator[ContentChange]:
         before, after = _encoded_rows(old, sheet), _encoded_rows(new, sheet)
         added, removed = Counter(after) - Counter(before), Counter(before) - Counter(after)
         for row in added.elements():
-            yield ContentChange(part="other", change="added", name=sheet, new=msgspec.json.decode(row))
+            yield ContentChange(
+                part="other", change="added", name=sheet, new=msgspec.json.decode(row)
+            )
         for row in removed.elements():
-            yield ContentChange(part="other", change="removed", name=sheet, old=msgspec.json.decode(row))
+            yield ContentChange(
+                part="other", change="removed", name=sheet, old=msgspec.json.decode(row)
+            )
         if before != after and not added and not removed:
             yield ContentChange(part="other", change="moved", name=sheet)
 

@@ -28,7 +28,9 @@ _COLUMNS = (versions.c.id, versions.c.uid, versions.c.number, versions.c.summary
 
 
 class VersionRestorer:
-    def __init__(self, database: Database, data_versions: DataVersions, quota: StorageQuota) -> None:
+    def __init__(
+        self, database: Database, data_versions: DataVersions, quota: StorageQuota
+    ) -> None:
         self._database = database
         self._data_versions = data_versions
         self._quota = quota
@@ -44,7 +46,9 @@ class VersionRestorer:
             asset_type = effective_type(asset.asset_type, version.summary.get("row_count", 0))
             has_new_type = asset_type != asset.asset_type
             changes = {"asset_type": asset_type} if has_new_type else {}
-            new_uid = await self._store.copy_version(connection, asset, version, modified_by=user.id, **changes)
+            new_uid = await self._store.copy_version(
+                connection, asset, version, modified_by=user.id, **changes
+            )
             details = {"latest_version_uid": new_uid, "restored_version_uid": version.uid}
             await write_log(connection, user, asset_entry("update-content", asset, **details))
             if has_new_type:
@@ -55,10 +59,14 @@ class VersionRestorer:
     async def _find_earlier(self, connection: AsyncConnection, asset_id: int, uid: str) -> Row[Any]:
         """Return a version that differs from the current one."""
         of_asset: Select[Any] = select(*_COLUMNS).where(versions.c.asset_id == asset_id)
-        version: Row[Any] | None = (await connection.execute(of_asset.where(versions.c.uid == uid))).one_or_none()
+        version: Row[Any] | None = (
+            await connection.execute(of_asset.where(versions.c.uid == uid))
+        ).one_or_none()
         if version is None:
             raise NotFound(Message("There is no version {uid}.", uid=uid[:50]))
-        current = (await connection.execute(of_asset.order_by(versions.c.number.desc()).limit(1))).one()
+        current = (
+            await connection.execute(of_asset.order_by(versions.c.number.desc()).limit(1))
+        ).one()
         if version.id == current.id:
             raise BadRequest(_ALREADY_CURRENT)
         if await self._are_equal(connection, version.id, current.id):
@@ -73,4 +81,6 @@ class VersionRestorer:
             versions.c.file_id.is_not_distinct_from(other.c.file_id),
         )
         query = select(versions.c.id).join_from(versions, other, other.c.id == second_id)
-        return (await connection.execute(query.where(versions.c.id == first_id, is_equal))).first() is not None
+        return (
+            await connection.execute(query.where(versions.c.id == first_id, is_equal))
+        ).first() is not None

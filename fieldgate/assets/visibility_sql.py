@@ -6,7 +6,18 @@ user's id, instead of checking every asset.
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists, not_, or_, select, union
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Select,
+    and_,
+    case,
+    exists,
+    not_,
+    or_,
+    select,
+    union,
+)
 from sqlalchemy.sql.selectable import FromClause
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users, with_teams_of
@@ -38,13 +49,20 @@ def _listed_ids(user_id: int, status: str | None) -> Select[Any] | CompoundSelec
     if status == PUBLIC:
         # Discoverable assets are public, too.
         return select(assets.c.id).where(
-            assets.c.id.in_(_listed_ids(user_id, None)), sharing_status().in_([PUBLIC, DISCOVERABLE])
+            assets.c.id.in_(_listed_ids(user_id, None)),
+            sharing_status().in_([PUBLIC, DISCOVERABLE]),
         )
-    shared = (_granted_ids(user_id, VIEW), _inherited_ids(user_id), _inherited_by_collection_owner(user_id))
+    shared = (
+        _granted_ids(user_id, VIEW),
+        _inherited_ids(user_id),
+        _inherited_by_collection_owner(user_id),
+    )
     return union(*shared) if status == SHARED else union(_owned_ids(user_id), *shared)
 
 
-def collection_is_visible(collection: FromClause, user_id: int | ColumnElement[int]) -> ColumnElement[bool]:
+def collection_is_visible(
+    collection: FromClause, user_id: int | ColumnElement[int]
+) -> ColumnElement[bool]:
     """Whether a user can view a collection. Collections are not nested."""
     given = assignments.alias()
     is_granted = _exists(
@@ -55,7 +73,11 @@ def collection_is_visible(collection: FromClause, user_id: int | ColumnElement[i
         grants_now(given),
         not_(_is_denied(collection.c.id, user_id)),
     )
-    return or_(collection.c.owner_id == user_id, is_granted, _is_granted(collection.c.id, PUBLIC_USER_ID, VIEW))
+    return or_(
+        collection.c.owner_id == user_id,
+        is_granted,
+        _is_granted(collection.c.id, PUBLIC_USER_ID, VIEW),
+    )
 
 
 def sharing_status() -> ColumnElement[str]:
@@ -70,7 +92,9 @@ def sharing_status() -> ColumnElement[str]:
 
 def is_shared() -> ColumnElement[bool]:
     """Whether any other active user than the owner, a team, or the public, has permissions on an asset."""
-    return or_(_is_shared_directly(), _is_shared_by_collection(), _is_shared_with_collection_owner())
+    return or_(
+        _is_shared_directly(), _is_shared_by_collection(), _is_shared_with_collection_owner()
+    )
 
 
 # Parts of `is_listed`
@@ -136,7 +160,10 @@ def _is_denied(asset_id: ColumnElement[int], user_id: Any) -> ColumnElement[bool
 
 
 def _is_inherited_by_public() -> ColumnElement[bool]:
-    return and_(_is_granted(assets.c.parent_id, PUBLIC_USER_ID, VIEW), not_(_is_denied(assets.c.id, PUBLIC_USER_ID)))
+    return and_(
+        _is_granted(assets.c.parent_id, PUBLIC_USER_ID, VIEW),
+        not_(_is_denied(assets.c.id, PUBLIC_USER_ID)),
+    )
 
 
 def _is_shared_directly() -> ColumnElement[bool]:

@@ -70,7 +70,9 @@ def as_workbook(data: bytes, wanted_suffix: str) -> WorkbookFile | None:
     """The uploaded file, if it can be sent for a path with this suffix. An xlsx file can be sent for `.xls`, too."""
     suffix = _find_suffix(data)
     return (
-        None if suffix is None or (suffix, wanted_suffix) == (XLS_SUFFIX, XLSX_SUFFIX) else WorkbookFile(data, suffix)
+        None
+        if suffix is None or (suffix, wanted_suffix) == (XLS_SUFFIX, XLSX_SUFFIX)
+        else WorkbookFile(data, suffix)
     )
 
 

@@ -17,7 +17,11 @@ from fieldgate.i18n.messages import Message
 FIRST_ROW = 2  # below the header
 SURVEY, CHOICES, SETTINGS, LOCKING = "survey", "choices", "settings", "kobo--locking-profiles"
 TRANSLATED_SHEETS = (SURVEY, CHOICES)
-PLAIN_SHEETS = ("external_choices", "entities", "osm")  # the language is in the key: `label::French (fr)`
+PLAIN_SHEETS = (
+    "external_choices",
+    "entities",
+    "osm",
+)  # the language is in the key: `label::French (fr)`
 
 TRANSLATED_KEYS = frozenset(
     {
@@ -38,13 +42,19 @@ LOOP = "begin_loop"
 
 _HXL_PREFIX = "hxl:"
 _RESTRICTION, _LOCKED = "restriction", "locked"
-_MAX_ORDERED = 2_000  # finding the place of a new column takes time; more columns cannot be imported
+_MAX_ORDERED = (
+    2_000  # finding the place of a new column takes time; more columns cannot be imported
+)
 
 _NOT_ROWS = Message("This must be a list of objects, one for each row.")
 _NOT_A_CELL = Message("This value cannot be a cell. Send a text, a number, true or false.")
-_TOO_MANY_TEXTS = Message("This list has more texts than the form has languages. Add the language to translations.")
+_TOO_MANY_TEXTS = Message(
+    "This list has more texts than the form has languages. Add the language to translations."
+)
 _INVALID_LANGUAGES = Message("This must be a list of different languages. One of them may be null.")
-_NAMELESS_COLUMN = Message("This row has a value without a column name. Name the column, or remove the value.")
+_NAMELESS_COLUMN = Message(
+    "This row has a value without a column name. Name the column, or remove the value."
+)
 
 _Row = Mapping[str, Any]
 
@@ -96,7 +106,9 @@ def content_sheets(content: Mapping[str, Any], title: str | None = None) -> list
         builders.append(choices)
     if settings := _settings(content, title, problems):
         builders.append(build(SETTINGS, [settings]))
-    builders += (build(kind, _rows(content, kind, problems)) for kind in PLAIN_SHEETS if kind in content)
+    builders += (
+        build(kind, _rows(content, kind, problems)) for kind in PLAIN_SHEETS if kind in content
+    )
     if content.get(LOCKING) is not None:
         builders.append(build(LOCKING, _locking_rows(_rows(content, LOCKING, problems))))
     if problems:
@@ -107,7 +119,9 @@ def content_sheets(content: Mapping[str, Any], title: str | None = None) -> list
 class _SheetBuilder:
     """Collects the rows of a sheet and its columns, in the order of the keys. A translated key has several columns."""
 
-    def __init__(self, kind: str, languages: list[str | None], problems: list[ContentProblem]) -> None:
+    def __init__(
+        self, kind: str, languages: list[str | None], problems: list[ContentProblem]
+    ) -> None:
         self.kind = kind
         self.languages = languages
         self.rows: list[dict[str, str]] = []
@@ -148,16 +162,22 @@ class _SheetBuilder:
 
     def language_places(self) -> Iterator[int]:
         """The place of the language of each translated column."""
-        return (place for key in self.translated_keys for place in sorted(self._headers_by_key[key]))
+        return (
+            place for key in self.translated_keys for place in sorted(self._headers_by_key[key])
+        )
 
     def sort_translated_keys(self) -> None:
         """Sort the translated columns by language. The other columns stay where they are."""
-        translated = iter(sorted(self.translated_keys, key=lambda key: min(self._headers_by_key[key])))
+        translated = iter(
+            sorted(self.translated_keys, key=lambda key: min(self._headers_by_key[key]))
+        )
         known = {*self.translated_keys}
         self._keys = [next(translated) if key in known else key for key in self._keys]
 
     def headers(self) -> list[str]:
-        return [header for key in self._keys for _, header in sorted(self._headers_by_key[key].items())]
+        return [
+            header for key in self._keys for _, header in sorted(self._headers_by_key[key].items())
+        ]
 
     def _add_key(self, key: str, previous: str | None) -> None:
         if key in self._headers_by_key:
@@ -221,13 +241,22 @@ def _survey_row(row: _Row) -> _Row:
         return _with_hashtags(row)
     cells: dict[str, Any] = {"type": type_, **row}
     if not row.get("name") and type_ not in AUTO_NAMED_TYPES:
-        cells = {"type": type_, "name": row.get("$autoname"), **{key: row[key] for key in row if key != "name"}}
+        cells = {
+            "type": type_,
+            "name": row.get("$autoname"),
+            **{key: row[key] for key in row if key != "name"},
+        }
     list_name = cells.pop("file" if type_ in FILE_SELECT_TYPES else "select_from_list_name", None)
     or_other = cells.pop("_or_other", None) in (True, "true")
     if type_ in TYPES_WITH_SPACES:
         cells["type"] = type_.replace("_", " ")
     elif list_name:
-        words = (type_, "over" if type_ == LOOP else "", str(list_name), "or_other" if or_other else "")
+        words = (
+            type_,
+            "over" if type_ == LOOP else "",
+            str(list_name),
+            "or_other" if or_other else "",
+        )
         cells["type"] = " ".join(filter(None, words))
     return _with_hashtags(cells)
 
@@ -239,9 +268,14 @@ def _choice_row(row: _Row) -> _Row:
 def _with_hashtags(row: _Row) -> _Row:
     """A row with its HXL tags in the column `hxl`."""
     tags = row.get("tags")
-    if isinstance(tags, list) and all(isinstance(tag, str) and tag.startswith(_HXL_PREFIX) for tag in tags):
+    if isinstance(tags, list) and all(
+        isinstance(tag, str) and tag.startswith(_HXL_PREFIX) for tag in tags
+    ):
         text = " ".join(tag.removeprefix(_HXL_PREFIX) for tag in tags)
-        return {("hxl" if key == "tags" else key): (text if key == "tags" else value) for key, value in row.items()}
+        return {
+            ("hxl" if key == "tags" else key): (text if key == "tags" else value)
+            for key, value in row.items()
+        }
     return row
 
 
@@ -268,7 +302,9 @@ def _add_empty_columns(content: _Row, survey: _SheetBuilder, choices: _SheetBuil
             survey.add_column(key)
     if _language_order(survey, choices) != list(range(len(survey.languages))):
         survey.sort_translated_keys()
-    if survey.translated_keys and _language_order(survey, choices) != list(range(len(survey.languages))):
+    if survey.translated_keys and _language_order(survey, choices) != list(
+        range(len(survey.languages))
+    ):
         first = survey.translated_keys[0]
         for place in range(len(survey.languages)):
             survey.add_column(first, place)
@@ -292,7 +328,9 @@ def _locking_rows(profiles: list[_Row]) -> list[_Row]:
             if restriction not in rows:
                 _insert_after(order, previous, restriction)
                 # The first row has all columns, so that profiles without restrictions get one.
-                rows[restriction] = {_RESTRICTION: restriction} | ({} if rows else dict.fromkeys(names, ""))
+                rows[restriction] = {_RESTRICTION: restriction} | (
+                    {} if rows else dict.fromkeys(names, "")
+                )
             rows[restriction][name] = _LOCKED
             previous = restriction
     return [rows[restriction] for restriction in order]

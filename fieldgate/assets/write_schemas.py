@@ -28,7 +28,9 @@ class AssetCreation(msgspec.Struct, frozen=True):
     ] = None
     asset_type: Annotated[
         AssetType | None,
-        Meta(description="Type of the asset. Default: survey, or the type of the asset that is cloned."),
+        Meta(
+            description="Type of the asset. Default: survey, or the type of the asset that is cloned."
+        ),
     ] = None
     content: Annotated[
         EncodedJSON | None,
@@ -39,18 +41,26 @@ class AssetCreation(msgspec.Struct, frozen=True):
     ] = None
     file: Annotated[
         UploadedFile | None,
-        Meta(description="A workbook to make the form of, in a multipart body. Imports do the same in the background."),
+        Meta(
+            description="A workbook to make the form of, in a multipart body. Imports do the same in the background."
+        ),
     ] = None
-    clone_from: Annotated[str | None, Meta(description="Asset to copy the content of: its URL, path or uid.")] = None
+    clone_from: Annotated[
+        str | None, Meta(description="Asset to copy the content of: its URL, path or uid.")
+    ] = None
     clone_from_version_id: Annotated[
         Annotated[str, Meta(max_length=50)] | None,
         Meta(description="Version of that asset to copy. Default: the newest."),
     ] = None
-    settings: Annotated[dict[str, Any] | None, Meta(description="Settings of the asset, an object.")] = None
+    settings: Annotated[
+        dict[str, Any] | None, Meta(description="Settings of the asset, an object.")
+    ] = None
     tag_string: Annotated[TagString | None, Meta(description="Tags, separated by commas.")] = None
     parent: Annotated[
         str | None,
-        Meta(description="Collection to put the asset into: its URL, path or uid. Needs change_asset on it."),
+        Meta(
+            description="Collection to put the asset into: its URL, path or uid. Needs change_asset on it."
+        ),
     ] = None
 
 
@@ -59,20 +69,28 @@ class AssetChange(msgspec.Struct, frozen=True):
         Annotated[str, Meta(max_length=MAX_NAME_CHARS, extra_json_schema=_NOT_BLANK)] | None,
         Meta(description="New name."),
     ] = None
-    settings: Annotated[dict[str, Any] | None, Meta(description="New settings; they replace the old ones.")] = None
+    settings: Annotated[
+        dict[str, Any] | None, Meta(description="New settings; they replace the old ones.")
+    ] = None
     tag_string: Annotated[
-        TagString | None, Meta(description="New tags, separated by commas; they replace the old ones.")
+        TagString | None,
+        Meta(description="New tags, separated by commas; they replace the old ones."),
     ] = None
     content: Annotated[
         EncodedJSON | None,
-        Meta(description="New content, which becomes a new version. It is checked like a workbook."),
+        Meta(
+            description="New content, which becomes a new version. It is checked like a workbook."
+        ),
     ] = None
 
 
 class FormIssue(msgspec.Struct, frozen=True):
-    sheet: Annotated[str | None, Meta(description="Part of the content: survey, choices, settings.")]
+    sheet: Annotated[
+        str | None, Meta(description="Part of the content: survey, choices, settings.")
+    ]
     row: Annotated[
-        int | None, Meta(description="Row of that part, counted from 1. Null if no single row is concerned.")
+        int | None,
+        Meta(description="Row of that part, counted from 1. Null if no single row is concerned."),
     ]
     column: Annotated[str | None, Meta(description="Column of the row.")]
     code: Annotated[str, Meta(description="The kind of the problem or warning, a stable word.")]
@@ -84,7 +102,9 @@ class CheckedAssetDetail(AssetDetail, frozen=True, kw_only=True):
 
     warnings: Annotated[
         list[FormIssue] | UnsetType,
-        Meta(description="Warnings about the content that was sent, if there are any. The version lists them, too."),
+        Meta(
+            description="Warnings about the content that was sent, if there are any. The version lists them, too."
+        ),
     ] = UNSET
 
 
@@ -92,5 +112,9 @@ class FormRefusal(msgspec.Struct, frozen=True):
     """The content was refused; nothing was stored."""
 
     content: Annotated[list[str], Meta(description="The reason, in one sentence.", min_length=1)]
-    problems: Annotated[list[FormIssue], Meta(description="All problems, as an import lists them.", min_length=1)]
-    warnings: Annotated[list[FormIssue] | UnsetType, Meta(description="Warnings, if there are any.")] = UNSET
+    problems: Annotated[
+        list[FormIssue], Meta(description="All problems, as an import lists them.", min_length=1)
+    ]
+    warnings: Annotated[
+        list[FormIssue] | UnsetType, Meta(description="Warnings, if there are any.")
+    ] = UNSET

@@ -40,7 +40,10 @@ class CommandGroup(click.Group):
             raise
 
 
-@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="fieldgate")
 def main() -> None:
     """Fieldgate: a self-hosted service for humanitarian field data."""
@@ -65,7 +68,21 @@ class ClientCommand(click.Command):
 
 
 for command in (
-    *(serve, worker, migrate, backup, restore, db, doctor, user, token, assets, events, move_in, move_out),
+    *(
+        serve,
+        worker,
+        migrate,
+        backup,
+        restore,
+        db,
+        doctor,
+        user,
+        token,
+        assets,
+        events,
+        move_in,
+        move_out,
+    ),
     ClientCommand("fetch", "Read a complete list of a server into a file."),
     ClientCommand("import", "Import forms on a server, and show their problems."),
     ClientCommand("check", "Check forms with a server, without importing them."),

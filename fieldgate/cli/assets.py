@@ -47,11 +47,20 @@ def purge(older_than: timedelta | None, dry_run: bool, yes: bool, data: Path | N
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise click.ClickException("There is no terminal to ask whether to delete these. Use --yes.")
+            raise click.ClickException(
+                "There is no terminal to ask whether to delete these. Use --yes."
+            )
         click.confirm(f"Delete these {len(found)} for good?", abort=True)
     count = run_with_database(data, lambda each: trash_of(each).purge(OPERATOR, before))
     click.echo(f"{count} deleted for good")
 
 
 def _to_row(row: Any) -> tuple[object, ...]:
-    return row.uid, row.asset_type, row.name, row.username, f"{row.deleted_at:%Y-%m-%d %H:%M}", row.deleter
+    return (
+        row.uid,
+        row.asset_type,
+        row.name,
+        row.username,
+        f"{row.deleted_at:%Y-%m-%d %H:%M}",
+        row.deleter,
+    )

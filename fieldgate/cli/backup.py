@@ -27,7 +27,10 @@ def backup(file: Path, force: bool, data: Path | None) -> None:
 
     settings = load_settings(data)
     database = _require_sqlite(
-        settings, "back it up", "(umask 077 && pg_dump --format=custom --dbname={url} --file={file})", file
+        settings,
+        "back it up",
+        "(umask 077 && pg_dump --format=custom --dbname={url} --file={file})",
+        file,
     )
     connect(settings, creates=False)  # says so if there is no database
     try:
@@ -44,19 +47,26 @@ def backup(file: Path, force: bool, data: Path | None) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace an existing database. It is kept under another name.")
+@click.option(
+    "--force", is_flag=True, help="Replace an existing database. It is kept under another name."
+)
 @data_option
 def restore(file: Path, force: bool, data: Path | None) -> None:
     """Make the backup FILE the database. Stop the service first.
 
     FILE is checked before anything is replaced. On PostgreSQL the command prints how to use pg_restore.
     """
-    from fieldgate.db import restore as restoring  # slow to import, and other commands do not need it
+    from fieldgate.db import (
+        restore as restoring,
+    )  # slow to import, and other commands do not need it
     from fieldgate.db.backup import BackupError
 
     settings = load_settings(data)
     database = _require_sqlite(
-        settings, "restore it", "pg_restore --clean --if-exists --single-transaction --dbname={url} {file}", file
+        settings,
+        "restore it",
+        "pg_restore --clean --if-exists --single-transaction --dbname={url} {file}",
+        file,
     )
     try:
         result = restoring.restore(file, database, overwrite=force)

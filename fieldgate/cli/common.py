@@ -29,7 +29,13 @@ from fieldgate.db.database_identity import (
 )
 from fieldgate.db.outages import damage_message
 from fieldgate.db.postgres_url import PostgresURL
-from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, UnsupportedSchema, read_state, upgrade
+from fieldgate.db.schema import (
+    REQUIRED_REVISION,
+    SchemaStatus,
+    UnsupportedSchema,
+    read_state,
+    upgrade,
+)
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, shared_use
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import BadSetting, Settings, parse_duration
@@ -89,8 +95,14 @@ async def open_database(
                 announce_creation(database)
                 await create_tables(database)
             elif state.status is SchemaStatus.EMPTY:
-                pooler = " If pg_restore was run through PgBouncer, restart PgBouncer." if database.is_pooled else ""
-                raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.{pooler}")
+                pooler = (
+                    " If pg_restore was run through PgBouncer, restart PgBouncer."
+                    if database.is_pooled
+                    else ""
+                )
+                raise _missing_database(
+                    settings, f"{database.address} has no tables of Fieldgate.{pooler}"
+                )
             elif not state.is_usable:
                 raise click.ClickException(state.message)
             mark_database(database)
@@ -106,7 +118,9 @@ def in_use(settings: Settings) -> Iterator[None]:
         with shared_use(sqlite_file(settings.database)):
             yield
     except DatabaseInUse:
-        raise click.ClickException("The database is being restored. Try again when that is done.") from None
+        raise click.ClickException(
+            "The database is being restored. Try again when that is done."
+        ) from None
 
 
 def connect(
@@ -126,11 +140,15 @@ def connect(
             _check_identity(file, settings)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
-        return Database(settings.database, is_pooled=settings.database_pooler, busy_timeout_ms=busy_timeout_ms)
+        return Database(
+            settings.database, is_pooled=settings.database_pooler, busy_timeout_ms=busy_timeout_ms
+        )
     except (ValueError, ArgumentError) as error:  # an option in the URL
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:
-        raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
+        raise click.ClickException(
+            f"The folder {settings.data} cannot be used: {error.strerror}."
+        ) from None
 
 
 def _check_identity(file: Path, settings: Settings) -> None:
@@ -142,7 +160,9 @@ def _check_identity(file: Path, settings: Settings) -> None:
     except sqlite3.Error as error:
         if is_unavailable(error):
             raise
-        raise click.ClickException(damage_message(file, error) or f"The database cannot be used: {error}") from None
+        raise click.ClickException(
+            damage_message(file, error) or f"The database cannot be used: {error}"
+        ) from None
 
 
 def mark_database(database: Database, *, accepts_any: bool = False) -> None:
@@ -155,7 +175,9 @@ def mark_database(database: Database, *, accepts_any: bool = False) -> None:
         try:
             write_marker(file, identity)
         except OSError as error:
-            click.echo(f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True)
+            click.echo(
+                f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True
+            )
 
 
 async def create_tables(database: Database) -> None:
@@ -180,7 +202,9 @@ async def upgrade_older_schema(settings: Settings, database: Database) -> None:
         raise click.ClickException(
             "The database must be upgraded for this release, and another process uses it. Stop that first."
         ) from None
-    click.echo(f"Upgraded the database from schema {before.revision} to {REQUIRED_REVISION}.", err=True)
+    click.echo(
+        f"Upgraded the database from schema {before.revision} to {REQUIRED_REVISION}.", err=True
+    )
 
 
 def announce_creation(database: Database) -> None:
@@ -204,7 +228,9 @@ def database_address(data: Path | None) -> str:
     return PostgresURL.parse(url).address
 
 
-def run_with_database(data: Path | None, work: Callable[[Database], Awaitable[T]], *, creates: bool = False) -> T:
+def run_with_database(
+    data: Path | None, work: Callable[[Database], Awaitable[T]], *, creates: bool = False
+) -> T:
     """Do something with the database that `--data` and the environment choose."""
 
     async def run() -> T:
@@ -214,6 +240,10 @@ def run_with_database(data: Path | None, work: Callable[[Database], Awaitable[T]
     return asyncio.run(run())
 
 
-def run_with_accounts(data: Path | None, work: Callable[[AccountStore], Awaitable[T]], *, creates: bool = False) -> T:
+def run_with_accounts(
+    data: Path | None, work: Callable[[AccountStore], Awaitable[T]], *, creates: bool = False
+) -> T:
     """The same with its account store."""
-    return run_with_database(data, lambda each: work(AccountStore(each, DataVersions(each))), creates=creates)
+    return run_with_database(
+        data, lambda each: work(AccountStore(each, DataVersions(each))), creates=creates
+    )

@@ -22,7 +22,11 @@ def db() -> None:
 @db.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--live", is_flag=True, help="Copy while FROM is in use. The copy has its state at the beginning.")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Copy while FROM is in use. The copy has its state at the beginning.",
+)
 def copy_command(source: str, target: str, live: bool) -> None:
     """Copy everything from one database to another, which must be empty.
 
@@ -36,10 +40,14 @@ def copy_command(source: str, target: str, live: bool) -> None:
     if source_file is not None and target_file is not None and _is_same(source_file, target_file):
         raise click.ClickException("FROM and TO are the same file.")
     if target_file is not None and target_file.is_dir():
-        raise click.ClickException(f"{target_file.absolute()} is a folder. TO needs the name of a file in it.")
+        raise click.ClickException(
+            f"{target_file.absolute()} is a folder. TO needs the name of a file in it."
+        )
     with ExitStack() as locks:
         if source_file is not None:
-            _lock(locks, source_file, is_exclusive=not live, advice=" Stop it first, or use --live.")
+            _lock(
+                locks, source_file, is_exclusive=not live, advice=" Stop it first, or use --live."
+            )
         if target_file is not None:
             target_file.parent.mkdir(parents=True, exist_ok=True)
             _lock(locks, target_file, is_exclusive=True, advice="")
@@ -72,7 +80,9 @@ def _file_of(address: str) -> Path | None:
         raise click.ClickException(f"{address.partition('://')[0]}://…: {error}") from None
 
 
-async def _copy(source: str, target: str, live: bool, show: ProgressReporter, on_step: Callable[[str], None]) -> str:
+async def _copy(
+    source: str, target: str, live: bool, show: ProgressReporter, on_step: Callable[[str], None]
+) -> str:
     # Slow to import, and other commands do not need it. The modules with tables register them.
     import fieldgate.accounts.tables
     import fieldgate.assets.tables
@@ -84,7 +94,9 @@ async def _copy(source: str, target: str, live: bool, show: ProgressReporter, on
 
     databases = Database(source, command_timeout=None), Database(target, command_timeout=None)
     try:
-        result = await copy_database(*databases, metadata.sorted_tables, live=live, on_progress=show, on_step=on_step)
+        result = await copy_database(
+            *databases, metadata.sorted_tables, live=live, on_progress=show, on_step=on_step
+        )
     except CopyError as error:
         raise click.ClickException(str(error)) from None
     finally:

@@ -45,16 +45,25 @@ async def prepare_demo_user(store: AccountStore, folder: Path) -> DemoCredential
     user = await store.find_any(USERNAME)
     password = secrets.token_urlsafe(9)
     if user is None:
-        new = NewUser(username=USERNAME, password_hash=Passwords().hash(password), first_name="Demo", is_demo=True)
+        new = NewUser(
+            username=USERNAME,
+            password_hash=Passwords().hash(password),
+            first_name="Demo",
+            is_demo=True,
+        )
         user_id = await store.create_user(new)
     else:
         if user.disabled_at is not None:
             click.echo(
-                f"The user {USERNAME} is disabled. To enable it, run: fieldgate user enable {USERNAME}", err=True
+                f"The user {USERNAME} is disabled. To enable it, run: fieldgate user enable {USERNAME}",
+                err=True,
             )
             return None
         if not user.is_demo:
-            click.echo(f"The user {USERNAME} has a password that --demo did not set. It still works.", err=True)
+            click.echo(
+                f"The user {USERNAME} has a password that --demo did not set. It still works.",
+                err=True,
+            )
             return None
         user_id = user.id
         if known is not None and await Passwords().matches(known.password, user.password_hash):
@@ -79,7 +88,9 @@ async def retire_demo_user(store: AccountStore, folder: Path) -> None:
         if user.is_demo and user.password_hash:
             await store.set_password(USERNAME, "", is_demo=True)
             await store.revoke_all(user.id)
-            click.echo(f"The password and the tokens of the user {USERNAME} no longer work.", err=True)
+            click.echo(
+                f"The password and the tokens of the user {USERNAME} no longer work.", err=True
+            )
         elif await store.revoke_by_name(user.id, COMMAND):
             click.echo(f"The token of the demo of the user {USERNAME} no longer works.", err=True)
     (folder / FILE_NAME).unlink(missing_ok=True)

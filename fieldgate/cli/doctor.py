@@ -18,9 +18,15 @@ _SIGNS = {Level.OK: "ok     ", Level.WARNING: "warning", Level.ERROR: "error  "}
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--online", is_flag=True, help="Also ask the public address (FIELDGATE_BASE_URL) over the network.")
 @click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port of the running service.  [default: FIELDGATE_PORT or 8000]"
+    "--online",
+    is_flag=True,
+    help="Also ask the public address (FIELDGATE_BASE_URL) over the network.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="Port of the running service.  [default: FIELDGATE_PORT or 8000]",
 )
 @data_option
 def doctor(as_json: bool, online: bool, port: int | None, data: Path | None) -> None:
@@ -66,7 +72,13 @@ async def _examine(data: Path | None, port: int | None, *, is_online: bool) -> l
     except BadSetting as found:
         return [error("settings", str(found), "Correct it. Nothing else was checked.")]
     except (ValueError, ArgumentError) as found:
-        return [error("settings", f"FIELDGATE_DATABASE_URL: {found}", "Correct it. Nothing else was checked.")]
+        return [
+            error(
+                "settings",
+                f"FIELDGATE_DATABASE_URL: {found}",
+                "Correct it. Nothing else was checked.",
+            )
+        ]
     findings = [
         *check_settings(settings, os.environ),
         *check_versions(),
@@ -74,7 +86,11 @@ async def _examine(data: Path | None, port: int | None, *, is_online: bool) -> l
         *check_spool(settings),
     ]
     if file is not None:
-        findings += [*check_files(file, settings.data_option), *check_disk(file.parent), *check_backup(file, now())]
+        findings += [
+            *check_files(file, settings.data_option),
+            *check_disk(file.parent),
+            *check_backup(file, now()),
+        ]
     if file is None or (file.is_file() and file.stat().st_size):
         database = Database(settings.database, is_pooled=settings.database_pooler)
         try:

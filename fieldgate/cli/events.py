@@ -40,7 +40,10 @@ def events() -> None:
 @events.command("demo")
 @click.argument("count", metavar="N", type=click.IntRange(1, MAX_DEMO_EVENTS))
 @click.option(
-    "--seed", default=0, show_default=True, help="Seed of the generator; the same seed gives the same events."
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Seed of the generator; the same seed gives the same events.",
 )
 @click.option("--replace", is_flag=True, help="Delete existing demo events first.")
 @data_option
@@ -54,13 +57,17 @@ async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None
         await _check_real_events(store)
         has_demo = await store.has_demo()
         if has_demo and not replace:
-            raise click.ClickException("This database already has demo events. Replace them with --replace.")
+            raise click.ClickException(
+                "This database already has demo events. Replace them with --replace."
+            )
         started = time.monotonic()
         with progress_bar(count) as show:
             if has_demo:
                 await store.delete_demo()
             await create_demo_events(database, store, count, seed, show)
-        click.echo(f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s")
+        click.echo(
+            f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s"
+        )
 
 
 async def create_demo_events(
@@ -115,7 +122,12 @@ def _parse_visibility(_: click.Context, __: click.Parameter, value: str | None) 
     metavar=f"[{'|'.join(VISIBILITIES)}]",
     help="Who can see the events whose records do not say it.  [default: movement, for new events]",
 )
-@click.option("--demo", "is_demo", is_flag=True, help="Load demo events. Without this option, they are refused.")
+@click.option(
+    "--demo",
+    "is_demo",
+    is_flag=True,
+    help="Load demo events. Without this option, they are refused.",
+)
 @replace_demo_option
 @data_option
 def load(
@@ -134,7 +146,9 @@ def load(
     from fieldgate.events.ingest.file_loader import LoadOptions
     from fieldgate.events.model import Visibility
 
-    options = LoadOptions(Language(language), None if visibility is None else Visibility(visibility), is_demo)
+    options = LoadOptions(
+        Language(language), None if visibility is None else Visibility(visibility), is_demo
+    )
     result = asyncio.run(_load(files, options, replace_demo, data))
     click.echo(str(result.written))
     _echo_not_public(result)
@@ -142,7 +156,9 @@ def load(
         raise SystemExit(1)
 
 
-async def _load(files: tuple[str, ...], options: "LoadOptions", replace_demo: bool, data: Path | None) -> "LoadResult":
+async def _load(
+    files: tuple[str, ...], options: "LoadOptions", replace_demo: bool, data: Path | None
+) -> "LoadResult":
     from fieldgate.events.event_log import log_run
     from fieldgate.events.ingest import file_loader
 
@@ -178,7 +194,9 @@ def _echo_not_public(result: "LoadResult") -> None:
         )
 
 
-def _with_progress(records: Iterable["FileRecord"], on_progress: ProgressReporter) -> Iterator["FileRecord"]:
+def _with_progress(
+    records: Iterable["FileRecord"], on_progress: ProgressReporter
+) -> Iterator["FileRecord"]:
     for count, each in enumerate(records, start=1):
         yield each
         if count % PROGRESS_INTERVAL == 0:
@@ -222,7 +240,9 @@ def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -
     show_default=True,
     help="Delete nothing if the server no longer lists more than this share of the events.",
 )
-@click.option("--take-over", is_flag=True, help="Also write events that were pulled from another server.")
+@click.option(
+    "--take-over", is_flag=True, help="Also write events that were pulled from another server."
+)
 @replace_demo_option
 @data_option
 def sync(base_url: str, token: str, replace_demo: bool, data: Path | None, **choices: Any) -> None:
@@ -274,7 +294,9 @@ async def _sync(
         try:
             async with RemoteServer(base_url, token) as remote:
                 with progress_bar(status=lambda: remote.status) as on_progress:
-                    synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
+                    synchronizer = Synchronizer(
+                        remote, database, store, reference, _print_failure, on_progress
+                    )
                     report = await synchronizer.run(options)
             await log_run(database, "sync", **msgspec.structs.asdict(report.events))
             return report
@@ -283,7 +305,9 @@ async def _sync(
 
 
 @asynccontextmanager
-async def _open_stores(data: Path | None) -> AsyncIterator[tuple[Database, "EventStore", "ReferenceStore"]]:
+async def _open_stores(
+    data: Path | None,
+) -> AsyncIterator[tuple[Database, "EventStore", "ReferenceStore"]]:
     """Open the database that `--data` and the environment choose."""
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore
@@ -295,7 +319,9 @@ async def _open_stores(data: Path | None) -> AsyncIterator[tuple[Database, "Even
 
 async def _check_real_events(store: "EventStore") -> None:
     if await store.has_real():
-        raise click.ClickException("This database has real events. Choose another folder for demo events: --data DIR")
+        raise click.ClickException(
+            "This database has real events. Choose another folder for demo events: --data DIR"
+        )
 
 
 async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
@@ -303,7 +329,9 @@ async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
     if not await store.has_demo():
         return
     if not replace_demo:
-        raise click.ClickException("This database has demo events. Delete them with --replace-demo.")
+        raise click.ClickException(
+            "This database has demo events. Delete them with --replace-demo."
+        )
     deleted = await store.delete_demo()
     click.echo(f"deleted {deleted} demo event{'' if deleted == 1 else 's'}")
 

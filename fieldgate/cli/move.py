@@ -34,9 +34,21 @@ class _Variable(click.Parameter):
 
 @click.command("move-in", params=[_Variable(["token"], envvar=TOKEN_VARIABLE)])
 @click.argument("source", metavar="SOURCE")
-@click.option("--accounts", type=_file, help="CSV file with the columns username and token: the accounts to move.")
-@click.option("--users", type=_file, help="CSV file with the columns source and username: who is who there and here.")
-@click.option("--invite", type=_file, help="Create users who are not here, and write one-time links to this new file.")
+@click.option(
+    "--accounts",
+    type=_file,
+    help="CSV file with the columns username and token: the accounts to move.",
+)
+@click.option(
+    "--users",
+    type=_file,
+    help="CSV file with the columns source and username: who is who there and here.",
+)
+@click.option(
+    "--invite",
+    type=_file,
+    help="Create users who are not here, and write one-time links to this new file.",
+)
 @click.option("--report", type=_file, help="Write the table to this Excel file, with all rows.")
 @click.option("--yes", is_flag=True, help="Do it. Without this option, nothing is changed.")
 @data_option
@@ -58,7 +70,9 @@ def move_in(report: Path | None, yes: bool, data: Path | None, **choices: Any) -
     if shown := [row[: NOTE + 1] for row in rows if row[NOTE] or not yes]:
         click.echo(format_table(COLUMNS[: NOTE + 1], shown[:MAX_SHOWN_ROWS], table_width()))
     if len(shown) > MAX_SHOWN_ROWS:
-        click.echo(f"… and {len(shown) - MAX_SHOWN_ROWS} more rows: write all to a file with --report FILE.xlsx")
+        click.echo(
+            f"… and {len(shown) - MAX_SHOWN_ROWS} more rows: write all to a file with --report FILE.xlsx"
+        )
     click.echo("\n".join(lines))
     try:
         if report is not None:
@@ -88,7 +102,9 @@ async def _move_in(
     opened = open_source(source, accounts, lambda: token or _ask_token(), status.append)
     async with opened as reader, open_database(settings, creates=True) as database:
         if invite and not settings.base_url:
-            raise click.ClickException("Set FIELDGATE_BASE_URL to the address of this service: --invite writes links.")
+            raise click.ClickException(
+                "Set FIELDGATE_BASE_URL to the address of this service: --invite writes links."
+            )
         invites = InviteFile(invite, settings.base_url) if invite and yes else None
         people = People(database, table, invites, may_invite=invite is not None)
         with progress_bar(status=lambda: status[-1], unit="assets") as show:
@@ -96,7 +112,11 @@ async def _move_in(
     rows = [tuple(map(clean_text, row)) for row in report_rows(report.results, report.notes)]
     lines = [f"assets: {summary(report.results, is_dry_run=not yes)}"]
     if people.invited:
-        what = f"users created (links, valid for a day, in {invite})" if yes else "users and teams to create"
+        what = (
+            f"users created (links, valid for a day, in {invite})"
+            if yes
+            else "users and teams to create"
+        )
         lines.insert(0, f"{what}: {_clean(', '.join(people.invited))}")
     if report.created_events:
         lines.append(f"events {'created' if yes else 'to create'} {report.created_events}")
@@ -105,7 +125,9 @@ async def _move_in(
 
 @click.command("move-out")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--user", "username", metavar="NAME", help="Only what belongs to this user, and no events.")
+@click.option(
+    "--user", "username", metavar="NAME", help="Only what belongs to this user, and no events."
+)
 @data_option
 def move_out(folder: Path, username: str | None, data: Path | None) -> None:
     """Write all forms, collections, permissions, teams and events into a new FOLDER, which move-in reads.
@@ -125,7 +147,11 @@ async def _move_out(folder: Path, username: str | None, settings: Settings) -> i
     from fieldgate.move.folder_writer import FolderWriter
 
     async with open_database(settings) as database:
-        row = None if username is None else await AccountStore(database, DataVersions(database)).find_any(username)
+        row = (
+            None
+            if username is None
+            else await AccountStore(database, DataVersions(database)).find_any(username)
+        )
         if username is not None and row is None:
             raise click.ClickException(f"The user {username} does not exist.")
         with progress_bar(unit="assets") as show:
@@ -143,7 +169,9 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 def _ask_token() -> str:
     if not sys.stdin.isatty():
-        raise click.ClickException(f"There is no terminal to ask for the token. Set {TOKEN_VARIABLE}.")
+        raise click.ClickException(
+            f"There is no terminal to ask for the token. Set {TOKEN_VARIABLE}."
+        )
     token: str = click.prompt("Token", hide_input=True, err=True)
     return token
 

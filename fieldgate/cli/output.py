@@ -77,7 +77,9 @@ def progress_bar(
 
 
 @contextmanager
-def _progress_lines(total: int | None, status: Callable[[], str], unit: str) -> Iterator[ProgressReporter]:
+def _progress_lines(
+    total: int | None, status: Callable[[], str], unit: str
+) -> Iterator[ProgressReporter]:
     """Print lines of progress from a thread: the command may be waiting, or busy."""
     interval = float(os.environ.get(PROGRESS_SECONDS_VARIABLE) or PROGRESS_SECONDS)
     began = time.monotonic()

@@ -31,14 +31,21 @@ from fieldgate.cli.migrate import rebuild_events
 from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
-from fieldgate.runtime.child_processes import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE, RestartBackoff
+from fieldgate.runtime.child_processes import (
+    GRACE_PERIOD_SECONDS,
+    PARENT_PID_VARIABLE,
+    RestartBackoff,
+)
 from fieldgate.runtime.client_networks import is_in_networks
 from fieldgate.runtime.process_limits import fitting_connections, limit_arenas, raise_file_limit
 from fieldgate.runtime.temporary_folder import use_own_temporary_folder
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_EVENTS = 2000
-QUIET_LOG = {"ACCESS_LOG": "false", "LOG_LEVEL": "warning"}  # settings of a demo on a terminal, unless they are set
+QUIET_LOG = {
+    "ACCESS_LOG": "false",
+    "LOG_LEVEL": "warning",
+}  # settings of a demo on a terminal, unless they are set
 STARTUP_TIMEOUT_SECONDS = 60  # then warn that the service does not respond
 MAX_HEADER_BYTES = 64 * 1024  # of a request; the HTTP server may accept twice as much
 BACKLOG = 4096  # connections that wait to be accepted
@@ -47,7 +54,13 @@ log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.option("--host", envvar=PREFIX + "HOST", default="127.0.0.1", show_default=True, help="Address to bind to.")
+@click.option(
+    "--host",
+    envvar=PREFIX + "HOST",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to bind to.",
+)
 @click.option(
     "--port",
     envvar=PREFIX + "PORT",
@@ -56,17 +69,39 @@ log = logging.getLogger(__name__)
     type=click.IntRange(1, 65535),
     help="Port to bind to.",
 )
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of processes.")
 @click.option(
-    "--import-workers", default=2, show_default=True, type=click.IntRange(0, 64), help="Number of import workers."
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Number of processes.",
 )
-@click.option("--no-worker", is_flag=True, help="Do not start import workers; run `fieldgate worker` elsewhere.")
 @click.option(
-    "--demo", is_flag=True, help="Create a demo user and, if there are no events, demo events. Loopback only."
+    "--import-workers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(0, 64),
+    help="Number of import workers.",
+)
+@click.option(
+    "--no-worker",
+    is_flag=True,
+    help="Do not start import workers; run `fieldgate worker` elsewhere.",
+)
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Create a demo user and, if there are no events, demo events. Loopback only.",
 )
 @data_option
 def serve(
-    host: str, port: int, workers: int, import_workers: int, no_worker: bool, demo: bool, data: Path | None
+    host: str,
+    port: int,
+    workers: int,
+    import_workers: int,
+    no_worker: bool,
+    demo: bool,
+    data: Path | None,
 ) -> None:
     """Run the service until it is stopped. Requests in progress are finished first."""
     is_local = host == "localhost" or is_in_networks(host, LOOPBACK)
@@ -86,7 +121,8 @@ def serve(
     _export_settings(settings)
     if not is_local:
         click.echo(
-            "Other machines can reach this port. Put a proxy with TLS in front: see packaging/nginx.conf.", err=True
+            "Other machines can reach this port. Put a proxy with TLS in front: see packaging/nginx.conf.",
+            err=True,
         )
     max_connections = _fit_connections(settings)
     server = GranianServer(
@@ -136,7 +172,9 @@ def _fit_connections(settings: Settings) -> int:
 def _resolve_free_address(host: str, port: int) -> str:
     """Return the address of the host. Fail if the port is taken: Granian would share it with another server."""
     try:
-        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[
+            0
+        ]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(target)
@@ -146,7 +184,8 @@ def _resolve_free_address(host: str, port: int) -> str:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             message = (
-                f"Port {port} is used by another program. Stop it, or choose another port: --port, or PORT= of make."
+                f"Port {port} is used by another program. Stop it, or choose another port: "
+                "--port, or PORT= of make."
             )
         else:
             message = f"Port {port} of {host} cannot be used: {error.strerror}."
@@ -170,7 +209,9 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         self._backoffs = defaultdict[int, RestartBackoff](RestartBackoff)
         self._stop_event = threading.Event()
         self._worker_threads: list[threading.Thread] = []
-        self._delayed: dict[int, Any] = {}  # processes that ended and wait to be started again, by number
+        self._delayed: dict[
+            int, Any
+        ] = {}  # processes that ended and wait to be started again, by number
 
     def startup(self, *arguments: Any) -> None:
         os.register_at_fork(after_in_child=_restore_signals)
@@ -182,11 +223,15 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
             thread.start()
             self._worker_threads.append(thread)
         threading.Thread(
-            target=_announce_when_ready, args=(self.display_host, self.bind_port, self.credentials), daemon=True
+            target=_announce_when_ready,
+            args=(self.display_host, self.bind_port, self.credentials),
+            daemon=True,
         ).start()
 
     def _respawn_workers(self, workers: Iterable[int], *arguments: Any, **options: Any) -> None:
-        super()._respawn_workers([number for number in workers if self._is_due(number)], *arguments, **options)
+        super()._respawn_workers(
+            [number for number in workers if self._is_due(number)], *arguments, **options
+        )
         self.respawned_wrks.clear()  # so that Granian does not see that a process ended twice
 
     def _is_due(self, number: int) -> bool:
@@ -198,7 +243,12 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
         delay = self._backoffs[number].next_delay(lived)
         if delay:
             self._delayed[number] = ended
-            log.warning("Process %d ended after %.0f s and is started again in %.0f s", number + 1, lived, delay)
+            log.warning(
+                "Process %d ended after %.0f s and is started again in %.0f s",
+                number + 1,
+                lived,
+                delay,
+            )
             timer = threading.Timer(delay, self._request_restart, (number, ended))
             timer.daemon = True
             timer.start()
@@ -241,7 +291,10 @@ def _supervise_worker(stop_event: threading.Event, options: Sequence[str]) -> No
 
 
 async def _prepare_database(settings: Settings, demo: bool) -> DemoCredentials | None:
-    from fieldgate.events.derived_tables import OtherEventFormat, has_other_format  # here: their imports take a while
+    from fieldgate.events.derived_tables import (
+        OtherEventFormat,
+        has_other_format,
+    )  # here: their imports take a while
     from fieldgate.events.store import EventStore
 
     async with open_database(settings, creates=True) as database:

@@ -30,12 +30,30 @@ def token() -> None:
     help="Lifetime, such as 90d or 12h.  [default: no expiry]",
 )
 @click.option(
-    "--scope", "scopes", multiple=True, type=click.Choice(get_args(ScopeName)), help="What it is for.  [default: all]"
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(get_args(ScopeName)),
+    help="What it is for.  [default: all]",
 )
-@click.option("--asset", "assets", multiple=True, metavar="UID", help="Limit it to this asset; can be repeated.")
-@click.option("--network", "networks", multiple=True, metavar="CIDR", help="Limit it to this network; can be repeated.")
+@click.option(
+    "--asset",
+    "assets",
+    multiple=True,
+    metavar="UID",
+    help="Limit it to this asset; can be repeated.",
+)
+@click.option(
+    "--network",
+    "networks",
+    multiple=True,
+    metavar="CIDR",
+    help="Limit it to this network; can be repeated.",
+)
 @data_option
-def create(name: str, expires: timedelta | None, data: Path | None, **limits: tuple[str, ...]) -> None:
+def create(
+    name: str, expires: timedelta | None, data: Path | None, **limits: tuple[str, ...]
+) -> None:
     """Create a token for the user NAME and print it on standard output. It cannot be shown again."""
 
     async def issue(store: AccountStore) -> str | None:
@@ -44,7 +62,9 @@ def create(name: str, expires: timedelta | None, data: Path | None, **limits: tu
             return None
         until = None if expires is None else now() + expires
         scopes = limits["scopes"] or NO_LIMITS.scopes
-        parsed = parse_limits(scopes, limits["assets"], limits["networks"], is_superuser=row.is_superuser)
+        parsed = parse_limits(
+            scopes, limits["assets"], limits["networks"], is_superuser=row.is_superuser
+        )
         return (await store.create_token(row.id, IssuedBy.COMMAND, until, limits=parsed)).value
 
     try:
@@ -63,7 +83,17 @@ def create(name: str, expires: timedelta | None, data: Path | None, **limits: tu
 @data_option
 def list_tokens(data: Path | None) -> None:
     """List all tokens. Tokens are identified by their first characters."""
-    columns = ("id", "prefix", "user", "created by", "scopes", "created", "last used", "expires", "revoked")
+    columns = (
+        "id",
+        "prefix",
+        "user",
+        "created by",
+        "scopes",
+        "created",
+        "last used",
+        "expires",
+        "revoked",
+    )
     rows = [
         (
             row.id,
@@ -71,7 +101,10 @@ def list_tokens(data: Path | None) -> None:
             row.username,
             row.issued_by,
             row.scopes + (" limited" if row.assets or row.networks else ""),
-            *map(_format_timestamp, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at)),
+            *map(
+                _format_timestamp,
+                (row.created_at, row.last_used_at, row.expires_at, row.revoked_at),
+            ),
         )
         for row in run_with_accounts(data, AccountStore.list_tokens)
     ]

@@ -19,7 +19,13 @@ from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.user_changes import UserEditor
-from fieldgate.cli.common import data_option, load_settings, open_database, run_with_accounts, run_with_database
+from fieldgate.cli.common import (
+    data_option,
+    load_settings,
+    open_database,
+    run_with_accounts,
+    run_with_database,
+)
 from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.errors import Conflict, NotFound
@@ -39,20 +45,43 @@ def user() -> None:
 
 @user.command("create")
 @click.argument("name")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of a prompt.")
+@click.option(
+    "--password-stdin",
+    is_flag=True,
+    help="Read the password from standard input instead of a prompt.",
+)
 @click.option("--first", default="", help="First name.")
 @click.option("--last", default="", help="Last name.")
 @click.option("--superuser", is_flag=True, help="Give all permissions on everything.")
 @click.option("--ifrc", is_flag=True, help="Let the user see events for the IFRC secretariat.")
-@click.option("--country", "countries", multiple=True, metavar="ISO3", help="Country of the user; can be repeated.")
-@click.option("--owner", metavar="OWNER", help="Create a service account, without a password: a username or team:NAME.")
+@click.option(
+    "--country",
+    "countries",
+    multiple=True,
+    metavar="ISO3",
+    help="Country of the user; can be repeated.",
+)
+@click.option(
+    "--owner",
+    metavar="OWNER",
+    help="Create a service account, without a password: a username or team:NAME.",
+)
 @data_option
 def create(
-    name: str, password_stdin: bool, countries: tuple[str, ...], owner: str | None, data: Path | None, **details: Any
+    name: str,
+    password_stdin: bool,
+    countries: tuple[str, ...],
+    owner: str | None,
+    data: Path | None,
+    **details: Any,
 ) -> None:
     """Create the user NAME."""
-    if owner is not None and (password_stdin or countries or details["superuser"] or details["ifrc"]):
-        raise click.UsageError("A service account has no password and no rights. Use --owner with names only.")
+    if owner is not None and (
+        password_stdin or countries or details["superuser"] or details["ifrc"]
+    ):
+        raise click.UsageError(
+            "A service account has no password and no rights. Use --owner with names only."
+        )
     if error := username_error(name):
         raise click.BadParameter(str(error), param_hint="NAME")
     _check_details(data, details, countries)
@@ -97,14 +126,24 @@ def _check_details(data: Path | None, details: dict[str, Any], countries: tuple[
 @click.argument("name")
 @click.option("--first", help="First name.")
 @click.option("--last", help="Last name.")
-@click.option("--superuser/--no-superuser", default=None, help="Give or take all permissions on everything.")
-@click.option("--ifrc/--no-ifrc", default=None, help="Whether the user sees events for the IFRC secretariat.")
 @click.option(
-    "--country", "countries", multiple=True, metavar="ISO3", help="Country, instead of those before; can be repeated."
+    "--superuser/--no-superuser", default=None, help="Give or take all permissions on everything."
+)
+@click.option(
+    "--ifrc/--no-ifrc", default=None, help="Whether the user sees events for the IFRC secretariat."
+)
+@click.option(
+    "--country",
+    "countries",
+    multiple=True,
+    metavar="ISO3",
+    help="Country, instead of those before; can be repeated.",
 )
 @click.option("--no-countries", is_flag=True, help="Remove all countries of the user.")
 @data_option
-def change(name: str, countries: tuple[str, ...], no_countries: bool, data: Path | None, **details: Any) -> None:
+def change(
+    name: str, countries: tuple[str, ...], no_countries: bool, data: Path | None, **details: Any
+) -> None:
     """Change name, rights or countries of the user NAME. What has no option stays."""
     if countries and no_countries:
         raise click.UsageError("Use --country or --no-countries, not both.")
@@ -162,11 +201,22 @@ def list_users(data: Path | None) -> None:
 
 
 def _to_row(row: Any) -> tuple[object, ...]:
-    rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
+    rights = [
+        word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds
+    ]
     disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
     created = f"{row.created_at:%Y-%m-%d}"
     owner = None if row.owner_id is None else row.owner_username or "(deleted)"
-    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), owner, row.token_count, created, disabled
+    return (
+        row.id,
+        row.username,
+        ", ".join(rights),
+        ", ".join(row.countries),
+        owner,
+        row.token_count,
+        created,
+        disabled,
+    )
 
 
 def _read_password(username: str, from_stdin: bool) -> str:
@@ -189,7 +239,11 @@ def _read_password(username: str, from_stdin: bool) -> str:
 
 @user.command("password")
 @click.argument("name")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of a prompt.")
+@click.option(
+    "--password-stdin",
+    is_flag=True,
+    help="Read the password from standard input instead of a prompt.",
+)
 @data_option
 def password(name: str, password_stdin: bool, data: Path | None) -> None:
     """Set the password of the user NAME. Browser sessions end; tokens stay valid."""
@@ -216,7 +270,9 @@ def link(name: str, issuer: str, subject: str, data: Path | None) -> None:
     with _require_user(name):
         row = _existing_user(data, name)
         try:
-            run_with_database(data, lambda each: IdentityStore(each).link(row.id, issuer, subject, by=OPERATOR))
+            run_with_database(
+                data, lambda each: IdentityStore(each).link(row.id, issuer, subject, by=OPERATOR)
+            )
         except (Conflict, NotFound) as error:
             raise click.ClickException(str(error.message)) from None
     click.echo(f"user {name} can log in as {subject} at {issuer}")
@@ -241,7 +297,9 @@ def delete(name: str, yes: bool, data: Path | None) -> None:
     with _require_user(name):
         row = _existing_user(data, name)
         if not yes:
-            click.confirm(f"Delete the user {row.username} for good? This cannot be undone", abort=True)
+            click.confirm(
+                f"Delete the user {row.username} for good? This cannot be undone", abort=True
+            )
         asyncio.run(_delete(data, row.id))
     click.echo(f"user {name} deleted")
 
@@ -279,7 +337,9 @@ def _require_user(name: str) -> Iterator[None]:
 
 def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
     """Refuse a code that no country has, and name the nearest ones."""
-    from fieldgate.reference.store import ReferenceStore  # slow to import, and only --country needs it
+    from fieldgate.reference.store import (
+        ReferenceStore,
+    )  # slow to import, and only --country needs it
 
     reference_data = run_with_database(
         data, lambda each: ReferenceStore(each, DataVersions(each)).current(), creates=True
@@ -290,16 +350,31 @@ def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
                 f"{each.iso3} ({reference_data.country_records.name(Language.ENGLISH, each.id)})"
                 for each in _nearest_countries(reference_data, code)
             )
-            advice = f"The nearest are: {nearest}." if nearest else "Enter three letters such as KEN."
-            raise click.BadParameter(f"no country has the code {code!r}. {advice}", param_hint="--country")
+            advice = (
+                f"The nearest are: {nearest}." if nearest else "Enter three letters such as KEN."
+            )
+            raise click.BadParameter(
+                f"no country has the code {code!r}. {advice}", param_hint="--country"
+            )
 
 
 def _nearest_countries(reference_data: "ReferenceData", text: str) -> list["Country"]:
     """The country with this two-letter code, then those with a similar name, then those with a similar code."""
     coded = {country.iso3: country for country in reference_data.countries.values() if country.iso3}
-    two_letters = [iso3 for iso3, country in coded.items() if (country.iso or "-").casefold() == text.casefold()]
-    names = {name.casefold(): iso3 for iso3, country in coded.items() for name in country.names.values()}
-    by_name = [names[name] for name in difflib.get_close_matches(text.casefold(), names, MAX_SUGGESTIONS, 0.8)]
+    two_letters = [
+        iso3
+        for iso3, country in coded.items()
+        if (country.iso or "-").casefold() == text.casefold()
+    ]
+    names = {
+        name.casefold(): iso3 for iso3, country in coded.items() for name in country.names.values()
+    }
+    by_name = [
+        names[name]
+        for name in difflib.get_close_matches(text.casefold(), names, MAX_SUGGESTIONS, 0.8)
+    ]
     by_code = difflib.get_close_matches(text.upper(), coded, n=len(coded))
     by_code.sort(key=lambda iso3: (iso3[:2] != text[:2].upper(), iso3[0] != text[0].upper()))
-    return [coded[iso3] for iso3 in dict.fromkeys([*two_letters, *by_name, *by_code])][:MAX_SUGGESTIONS]
+    return [coded[iso3] for iso3 in dict.fromkeys([*two_letters, *by_name, *by_code])][
+        :MAX_SUGGESTIONS
+    ]

@@ -18,7 +18,9 @@ from fieldgate.settings import Settings
 
 @click.command()
 @click.option(
-    "--quick", is_flag=True, help="Leave large files, and users whose files took long lately, to other workers."
+    "--quick",
+    is_flag=True,
+    help="Leave large files, and users whose files took long lately, to other workers.",
 )
 @data_option
 def worker(quick: bool, data: Path | None) -> None:

@@ -54,7 +54,9 @@ def partial_file(target: Path) -> Iterator[Path]:
     It is locked until then. Files of processes that were killed have no lock, and are deleted first.
     """
     _delete_abandoned(target)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=PARTIAL_SUFFIX, dir=target.parent)
+    descriptor, name = tempfile.mkstemp(
+        prefix=f".{target.name}.", suffix=PARTIAL_SUFFIX, dir=target.parent
+    )
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield Path(name)
@@ -99,7 +101,9 @@ def compress(plain: Path, target: Path, kind: str) -> None:
 def _compressor(file: IO[bytes], kind: str) -> Any:
     if kind == ".gz":
         return gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6)
-    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).stream_writer(file, closefd=False)
+    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).stream_writer(
+        file, closefd=False
+    )
 
 
 def unpack(backup: Path, target: Path) -> None:
@@ -124,9 +128,15 @@ def check_content(file: Path, shown: Path) -> BackupContent:
     try:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
-            programs = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')")
-            if program := programs.fetchone():  # Fieldgate has none: reading or changing a row could run it
-                raise BackupError(f"{shown} has a {program[0]} {program[1]!r}, which is not from Fieldgate.")
+            programs = connection.execute(
+                "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
+            )
+            if (
+                program := programs.fetchone()
+            ):  # Fieldgate has none: reading or changing a row could run it
+                raise BackupError(
+                    f"{shown} has a {program[0]} {program[1]!r}, which is not from Fieldgate."
+                )
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
             if found != ["ok"]:
                 raise BackupError(f"{shown} is damaged: {'; '.join(found)}")
@@ -140,11 +150,16 @@ def check_content(file: Path, shown: Path) -> BackupContent:
 
 
 def _read_content(connection: sqlite3.Connection, shown: Path) -> BackupContent:
-    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    tables = [
+        name
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    ]
     if not {"alembic_version", "changes"} <= set(tables):
         raise BackupError(f"{shown} is not a database of Fieldgate.")
     revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    database_id = connection.execute("SELECT version FROM changes WHERE topic = ?", (IDENTITY_TOPIC,)).fetchone()
+    database_id = connection.execute(
+        "SELECT version FROM changes WHERE topic = ?", (IDENTITY_TOPIC,)
+    ).fetchone()
     if revision is None or database_id is None or not isinstance(database_id[0], int):
         raise BackupError(f"{shown} is not a database of Fieldgate.")
     counts = {
@@ -205,14 +220,18 @@ def _copy(database: Path, plain: Path) -> None:
 
 def _check_target(database: Path, target: Path, overwrite: bool) -> None:
     if not target.parent.is_dir():
-        raise BackupError(f"The folder {target.parent} does not exist. Create it, or choose another one.")
+        raise BackupError(
+            f"The folder {target.parent} does not exist. Create it, or choose another one."
+        )
     if target.is_dir():
         raise BackupError(f"{target} is a folder. Add the name of a file.")
     if target.exists() and not target.is_file():  # --force would delete a device
         raise BackupError(f"{target} is not a file. Choose another name.")
     if target.exists() and target.samefile(database):
         raise BackupError(f"{target} is the database itself. Choose another file.")
-    if target.parent.samefile(database.parent) and target.name.startswith(database.name):  # its log, lock or marker
+    if target.parent.samefile(database.parent) and target.name.startswith(
+        database.name
+    ):  # its log, lock or marker
         raise BackupError(f"{target} has a name that belongs to the database. Choose another one.")
     if target.exists() and not overwrite:
         raise BackupError(f"{target} exists. Choose another file, or replace it with --force.")
@@ -227,7 +246,9 @@ def _publish(finished: Path, target: Path, overwrite: bool) -> None:
         try:
             os.link(finished, target)  # unlike a rename, it never replaces a file
         except FileExistsError:
-            raise BackupError(f"{target} exists. Choose another file, or replace it with --force.") from None
+            raise BackupError(
+                f"{target} exists. Choose another file, or replace it with --force."
+            ) from None
         except OSError:  # a file system without hard links
             finished.rename(target)
     sync_to_disk(target.parent)
@@ -239,7 +260,9 @@ def _record_file(database: Path) -> Path:
 
 def _write_record(database: Path, target: Path, result: BackupResult) -> None:
     """Remember the backup. A folder that cannot be written is no reason to fail: the backup exists."""
-    record = BackupRecord(now(), str(target.absolute()), result.bytes, result.content.rows, result.content.revision)
+    record = BackupRecord(
+        now(), str(target.absolute()), result.bytes, result.content.rows, result.content.revision
+    )
     file = _record_file(database)
     with suppress(OSError), partial_file(file) as partial:
         partial.write_bytes(msgspec.json.encode(record))

@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncpg
-from sqlalchemy import JSON, BigInteger, Column, MetaData, Table, Text, bindparam, cast, func, insert, select, text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    func,
+    insert,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -73,7 +86,9 @@ async def copy_database(
                 await _copy_rows(reader, writer, table, show)
                 await set_last_id(writer, table, await last_id(reader, table))
                 if await _count(writer, table) != counts[table.name]:
-                    raise CopyError(f"Not all rows of {table.name} were copied. Run the command again.")
+                    raise CopyError(
+                        f"Not all rows of {table.name} were copied. Run the command again."
+                    )
             await _raise_versions(writer)
             if not target.is_sqlite:
                 await writer.execute(text("ANALYZE"))
@@ -101,11 +116,15 @@ async def _count(connection: AsyncConnection, table: Table) -> int:
 
 
 @asynccontextmanager
-async def _empty_target(target: Database, tables: Sequence[Table]) -> AsyncIterator[AsyncConnection]:
+async def _empty_target(
+    target: Database, tables: Sequence[Table]
+) -> AsyncIterator[AsyncConnection]:
     """Begin the transaction that fills the target, with tables that have no rows."""
     status = (await read_state(target)).status
     if status in (SchemaStatus.OTHER, SchemaStatus.OLDER):
-        raise CopyError("The target does not have the schema of this release. Use an empty database.")
+        raise CopyError(
+            "The target does not have the schema of this release. Use an empty database."
+        )
     if target.is_sqlite:
         remove_marker(Path(str(target.url.database)))  # it is going to be another database
     async with target.transaction() as connection:
@@ -118,9 +137,17 @@ async def _empty_target(target: Database, tables: Sequence[Table]) -> AsyncItera
             await connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
         for table in reversed(tables):
             if table.name not in _FILLED_BY_MIGRATION:
-                where = table.c.id > 0 if table.name == "users" else text("true")  # all but the public
-                if (await connection.execute(select(text("1")).select_from(table).where(where).limit(1))).first():
-                    raise CopyError(f"The target has data in the table {table.name}. Use an empty database.")
+                where = (
+                    table.c.id > 0 if table.name == "users" else text("true")
+                )  # all but the public
+                if (
+                    await connection.execute(
+                        select(text("1")).select_from(table).where(where).limit(1)
+                    )
+                ).first():
+                    raise CopyError(
+                        f"The target has data in the table {table.name}. Use an empty database."
+                    )
             await connection.execute(table.delete())
         yield connection
 
@@ -134,26 +161,34 @@ async def _copy_rows(
     references = [key.parent.name for key in table.foreign_keys if key.column.table is table]
     later: list[dict[str, Any]] = []
     names = [column.name for column in table.columns]
-    values = (cast(column, Text) if isinstance(column.type, Text) else column for column in plain.columns)
+    values = (
+        cast(column, Text) if isinstance(column.type, Text) else column for column in plain.columns
+    )
     result = await reader.stream(select(*values))
     try:
         async for rows in result.partitions(BATCH_ROWS):
             batch: Sequence[Row] = rows
             if references:
                 named = [dict(zip(names, row, strict=True)) for row in rows]
-                later += [{"key": row["id"], **{name: row[name] for name in references}} for row in named]
+                later += [
+                    {"key": row["id"], **{name: row[name] for name in references}} for row in named
+                ]
                 batch = [tuple((row | dict.fromkeys(references)).values()) for row in named]
             try:
                 await insert_rows(writer, plain, batch)
             except (DBAPIError, asyncpg.PostgresError, OverflowError) as error:
-                message = f"Rows of {table.name} cannot be copied: {_reason(error)}. Correct the source."
+                message = (
+                    f"Rows of {table.name} cannot be copied: {_reason(error)}. Correct the source."
+                )
                 raise CopyError(message) from None
             on_rows(len(rows))
     finally:
         await result.close()  # an open cursor would keep its state of an SQLite database
     if later:
         filled: dict[str, Any] = {name: bindparam(name) for name in references}
-        await writer.execute(plain.update().where(plain.c.id == bindparam("key")).values(filled), later)
+        await writer.execute(
+            plain.update().where(plain.c.id == bindparam("key")).values(filled), later
+        )
 
 
 def _reason(error: Exception) -> str:
@@ -164,7 +199,11 @@ def _reason(error: Exception) -> str:
 
 def plain_table(table: Table) -> Table:
     """The table with columns that both drivers read and write alike: timestamps as numbers, JSON as text."""
-    return Table(table.name, MetaData(), *(Column(column.name, _plain_type(column)) for column in table.columns))
+    return Table(
+        table.name,
+        MetaData(),
+        *(Column(column.name, _plain_type(column)) for column in table.columns),
+    )
 
 
 def _plain_type(column: "Column[Any]") -> Any:
@@ -176,7 +215,9 @@ def _plain_type(column: "Column[Any]") -> Any:
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:
     names = [column.name for column in table.columns]
     if connection.dialect.name == "sqlite":
-        await connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
+        await connection.execute(
+            insert(table), [dict(zip(names, row, strict=True)) for row in rows]
+        )
     else:
         driver = (await connection.get_raw_connection()).driver_connection
         await driver.copy_records_to_table(table.name, columns=names, records=rows)  # type: ignore[union-attr]
@@ -190,7 +231,9 @@ async def last_id(connection: AsyncConnection, table: Table) -> int:
     if connection.dialect.name == "sqlite":
         query, values = "SELECT seq FROM sqlite_sequence WHERE name = :table", {"table": table.name}
     else:
-        sequence = await connection.execute(_SELECT_SEQUENCE, {"table": table.name, "column": column.name})
+        sequence = await connection.execute(
+            _SELECT_SEQUENCE, {"table": table.name, "column": column.name}
+        )
         query, values = f"SELECT last_value FROM {sequence.scalar_one()} WHERE is_called", {}  # noqa: S608
     return (await connection.execute(text(query), values)).scalar() or 0
 
@@ -201,10 +244,16 @@ async def set_last_id(connection: AsyncConnection, table: Table, last: int) -> N
         return
     if connection.dialect.name == "sqlite":
         values = {"table": table.name, "last": last}
-        await connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :table"), {"table": table.name})
-        await connection.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:table, :last)"), values)
+        await connection.execute(
+            text("DELETE FROM sqlite_sequence WHERE name = :table"), {"table": table.name}
+        )
+        await connection.execute(
+            text("INSERT INTO sqlite_sequence (name, seq) VALUES (:table, :last)"), values
+        )
     else:
-        sequence = await connection.execute(_SELECT_SEQUENCE, {"table": table.name, "column": column.name})
+        sequence = await connection.execute(
+            _SELECT_SEQUENCE, {"table": table.name, "column": column.name}
+        )
         await connection.execute(select(func.setval(sequence.scalar_one(), last)))
 
 

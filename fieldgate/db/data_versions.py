@@ -47,7 +47,9 @@ from fieldgate.db.tables import ClockTime, Timestamp, now, topic_versions
 from fieldgate.db.upsert import upsert
 
 CHANNEL = "fieldgate_changes"
-IDENTITY_TOPIC = "identity"  # its version is a random number that identifies the database and never changes
+IDENTITY_TOPIC = (
+    "identity"  # its version is a random number that identifies the database and never changes
+)
 MAX_STALENESS = 1.0  # seconds without news after which the versions are queried
 HEARTBEAT_INTERVAL = 0.4  # seconds between two queries on the listener's connection
 RETRY_DELAY = 0.5  # seconds before the listener connects again
@@ -61,11 +63,16 @@ class DataVersions:
     def __init__(self, database: Database, ends: tuple[str, Column[Any]] | None = None) -> None:
         """`ends` are a topic and the column of the times at which some of its data ends."""
         self._database = database
-        stored, self._select_next_end = select(topic_versions.c.topic, topic_versions.c.version), "SELECT NULL"
+        stored, self._select_next_end = (
+            select(topic_versions.c.topic, topic_versions.c.version),
+            "SELECT NULL",
+        )
         if ends is not None:
             topic, times = ends
             is_timed = topic_versions.c.topic == topic
-            version = case((is_timed, timed_version(database, topic, times)), else_=topic_versions.c.version)
+            version = case(
+                (is_timed, timed_version(database, topic, times)), else_=topic_versions.c.version
+            )
             stored = select(topic_versions.c.topic, version)
             next_end = select(func.min(times)).where(times > ClockTime())
             self._select_next_end = _literal_sql(database, next_end)
@@ -95,7 +102,10 @@ class DataVersions:
                 continue
             version = connection.execute(self._upsert, {"topic": topic}).scalar_one()
             connection.execute(_NOTIFY, {"topic": topic})
-            self._expected_versions[topic] = (version, asyncio.get_running_loop().time() + MAX_STALENESS)
+            self._expected_versions[topic] = (
+                version,
+                asyncio.get_running_loop().time() + MAX_STALENESS,
+            )
 
     async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]:
         """Return the current versions of topics. On PostgreSQL they can be up to `MAX_STALENESS` seconds old.
@@ -152,7 +162,9 @@ class DataVersions:
         """
         self._database.identity.check(found.get(IDENTITY_TOPIC))
         if any(found.get(topic, 0) < version for topic, version in before.items()):
-            log.warning("the database went back to an earlier state, as from a backup; caches are built again")
+            log.warning(
+                "the database went back to an earlier state, as from a backup; caches are built again"
+            )
             self.generation += 1
             self._expected_versions.clear()
         self._versions = found
@@ -185,7 +197,9 @@ class DataVersions:
                 DatabaseGone,
             ) as error:
                 if self._last_heard > float("-inf"):  # logged once
-                    level = logging.DEBUG if is_unavailable(error) else logging.WARNING  # an outage has its own line
+                    level = (
+                        logging.DEBUG if is_unavailable(error) else logging.WARNING
+                    )  # an outage has its own line
                     text = "lost the change listener, querying versions until it is back: %s"
                     log.log(level, text, type(error).__name__)
                 self._last_heard = float("-inf")
@@ -197,7 +211,9 @@ class DataVersions:
         try:
             if self._database.is_pooled:
                 # Its sessions keep no LISTEN: every reader queries the versions.
-                log.info("connected through a connection pooler: data versions are queried for each request")
+                log.info(
+                    "connected through a connection pooler: data versions are queried for each request"
+                )
                 connection.terminate()
                 await asyncio.Event().wait()
             await connection.add_listener(CHANNEL, lambda *_: notified.set())
@@ -207,10 +223,15 @@ class DataVersions:
                 notified.clear()
                 queried_at = asyncio.get_running_loop().time()
                 before = self._versions
-                self._receive(dict(await connection.fetch(self._select_versions, timeout=MAX_STALENESS / 2)), before)
+                self._receive(
+                    dict(await connection.fetch(self._select_versions, timeout=MAX_STALENESS / 2)),
+                    before,
+                )
                 self._last_heard = queried_at
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(HEARTBEAT_INTERVAL):  # not wait_for: it can lose a cancellation
+                    async with asyncio.timeout(
+                        HEARTBEAT_INTERVAL
+                    ):  # not wait_for: it can lose a cancellation
                         await notified.wait()
         finally:
             connection.terminate()
@@ -229,7 +250,12 @@ def _bump_statement(database: Database) -> Any:
 
 def timed_version(database: Database, topic: str, ends: Column[Any]) -> ColumnElement[Any]:
     """The version of a topic, or the last of these times that has passed, whichever is later."""
-    version = select(topic_versions.c.version).where(topic_versions.c.topic == topic).correlate(None).scalar_subquery()
+    version = (
+        select(topic_versions.c.version)
+        .where(topic_versions.c.topic == topic)
+        .correlate(None)
+        .scalar_subquery()
+    )
     passed = select(func.max(ends)).where(ends <= ClockTime()).scalar_subquery()
     if database.is_sqlite:
         return func.max(func.coalesce(version, 0), func.coalesce(passed, 0))

@@ -18,12 +18,27 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, BigInteger, ColumnElement, Executable, create_engine, event, literal, make_url, type_coerce
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Executable,
+    create_engine,
+    event,
+    literal,
+    make_url,
+    type_coerce,
+)
 from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, OpenFiles, read_write_uri
+from fieldgate.db.database_identity import (
+    SELECT_IDENTITY,
+    DatabaseIdentity,
+    OpenFiles,
+    read_write_uri,
+)
 from fieldgate.db.group_commit import GroupCommitter, Result, Work
 from fieldgate.db.json_text import decode_json, encode_json
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
@@ -61,7 +76,10 @@ class Database:
     ) -> None:
         """`is_pooled`: a connection pooler is in front of PostgreSQL, so that sessions keep no state."""
         # Without an implicit BEGIN by the driver.
-        self._sqlite_options: dict[str, Any] = {"isolation_level": None, "timeout": busy_timeout_ms / 1000}
+        self._sqlite_options: dict[str, Any] = {
+            "isolation_level": None,
+            "timeout": busy_timeout_ms / 1000,
+        }
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
@@ -76,7 +94,9 @@ class Database:
             self.postgres_url = PostgresURL.parse(database_url)
             self._command_timeout = command_timeout
         # Errors are logged, and parameters of a failing statement can be secret.
-        self._engine = create_async_engine(self.url, hide_parameters=True, **_JSON_OPTIONS, **options)
+        self._engine = create_async_engine(
+            self.url, hide_parameters=True, **_JSON_OPTIONS, **options
+        )
         if self.is_sqlite:
             self._opened: list[Any] = []  # connections of the driver that are or were open
             _register_sqlite_events(self._engine.sync_engine, self.identity, self._note_opened)
@@ -85,9 +105,15 @@ class Database:
             event.listen(self._engine.sync_engine, "handle_error", _disconnect_if_broken)
         self._write_engine = self._engine.execution_options(sqlite_begin="IMMEDIATE")
         # On SQLite, every transaction sees one snapshot.
-        snapshot_options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        snapshot_options = (
+            {}
+            if self.is_sqlite
+            else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        )
         self._read_engine = self._engine.execution_options(**snapshot_options)
-        self._write_lock: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
+        self._write_lock: AbstractAsyncContextManager[Any] = (
+            asyncio.Lock() if self.is_sqlite else nullcontext()
+        )
         self._group_committer: GroupCommitter | None = None
         self._reader: sqlite3.Connection | None = None
         self._pool: asyncpg.Pool | None = None
@@ -106,7 +132,11 @@ class Database:
         """
         try:
             async with self._write_lock, self._write_engine.begin() as connection:
-                files = (await connection.get_raw_connection()).info.get(OpenFiles) if self.is_sqlite else None
+                files = (
+                    (await connection.get_raw_connection()).info.get(OpenFiles)
+                    if self.is_sqlite
+                    else None
+                )
                 yield connection
             self.identity.check_files(files)
         except DatabaseGone:
@@ -179,7 +209,9 @@ class Database:
         """
         if self.is_sqlite:
             return literal(now() + offset, Timestamp)
-        later = type_coerce(ClockTime(), BigInteger) + literal(offset // timedelta(microseconds=1), BigInteger)
+        later = type_coerce(ClockTime(), BigInteger) + literal(
+            offset // timedelta(microseconds=1), BigInteger
+        )
         return type_coerce(later, Timestamp)
 
     def sqlite_reader(self) -> sqlite3.Connection:
@@ -258,7 +290,10 @@ class Database:
             async with self._pool_lock:
                 if self._pool is None:
                     self._pool = await asyncpg.create_pool(
-                        min_size=1, max_size=MAX_POOL_CONNECTIONS, reset=_skip_reset, connect=self.connect
+                        min_size=1,
+                        max_size=MAX_POOL_CONNECTIONS,
+                        reset=_skip_reset,
+                        connect=self.connect,
                     )
         return self._pool
 
@@ -291,7 +326,9 @@ class Database:
     def _connect_engine(self, dialect: Any, *_: object) -> Any:
         """Open a connection for the engine, which has a cache of prepared statements, too. A pooler forbids it."""
         size = 0 if self.is_pooled else ENGINE_CACHED_STATEMENTS
-        return dialect.dbapi.connect(async_creator_fn=self.connect, prepared_statement_cache_size=size)
+        return dialect.dbapi.connect(
+            async_creator_fn=self.connect, prepared_statement_cache_size=size
+        )
 
     @property
     def address(self) -> str:
@@ -318,7 +355,9 @@ class Database:
             self._opened.clear()
 
     def _note_opened(self, connection: Any) -> None:
-        self._opened = [each for each in self._opened if each._connection is not None]  # None: it was closed
+        self._opened = [
+            each for each in self._opened if each._connection is not None
+        ]  # None: it was closed
         self._opened.append(connection.driver_connection)
 
 
@@ -377,11 +416,15 @@ def create_private_file(path: str) -> None:
 
 
 def _register_sqlite_events(
-    engine: Engine, identity: DatabaseIdentity, on_open: Callable[[Any], None] = lambda _connection: None
+    engine: Engine,
+    identity: DatabaseIdentity,
+    on_open: Callable[[Any], None] = lambda _connection: None,
 ) -> None:
     """`on_open` is called with each new connection, before a task that is cancelled can lose it."""
 
-    def connect(dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+    def connect(
+        dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]
+    ) -> Any:
         identity.check_files()
         if not identity.must_exist:
             create_private_file(arguments[0])

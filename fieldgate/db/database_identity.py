@@ -21,7 +21,9 @@ from fieldgate.db.outages import DatabaseGone
 
 SELECT_IDENTITY = "SELECT version FROM changes WHERE topic = 'identity'"
 
-_MISSING = "the database was deleted or moved while in use; put it back or restore a backup, then restart"
+_MISSING = (
+    "the database was deleted or moved while in use; put it back or restore a backup, then restart"
+)
 _REPLACED = "the database was replaced by another one while in use; put it back or restore a backup, then restart"
 _LOG_REPLACED = "the -wal file of the database was deleted or replaced while in use; restart to open the database again"
 _EXPLANATION = "The number identifies the database next to this file. Fieldgate does not start with another one.\n"

@@ -65,7 +65,12 @@ class DatabaseReadiness:
         if self._current is None:
             self._since = monotonic()
         self._current = outage
-        log.error("database outage: %s (%s)", outage.log_text, _summary(error), extra={"reason": outage.code})
+        log.error(
+            "database outage: %s (%s)",
+            outage.log_text,
+            _summary(error),
+            extra={"reason": outage.code},
+        )
         if self._probing is None or self._probing.done():
             self._probing = asyncio.create_task(self._probe_until_over())
 

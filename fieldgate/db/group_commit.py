@@ -34,7 +34,10 @@ class GroupCommitter:
     """Queues writes in order of arrival and executes them in batches, in a thread of its own."""
 
     def __init__(
-        self, engine: Engine, write_lock: AbstractAsyncContextManager[Any], identity: DatabaseIdentity
+        self,
+        engine: Engine,
+        write_lock: AbstractAsyncContextManager[Any],
+        identity: DatabaseIdentity,
     ) -> None:
         self._engine = engine
         self._write_lock = write_lock
@@ -64,10 +67,15 @@ class GroupCommitter:
         """Commit batches until the queue is empty. The lock is released after each, for other writers."""
         while self._pending:
             async with self._write_lock:
-                batch = [self._pending.popleft() for _ in range(min(len(self._pending), MAX_BATCH_WRITES))]
+                batch = [
+                    self._pending.popleft()
+                    for _ in range(min(len(self._pending), MAX_BATCH_WRITES))
+                ]
                 batch = [pending for pending in batch if not pending.future.cancelled()]
                 writes = [pending.write for pending in batch]
-                outcomes = await asyncio.get_running_loop().run_in_executor(self._thread, self._execute, writes)
+                outcomes = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, self._execute, writes
+                )
             for (_, future), outcome in zip(batch, outcomes, strict=True):
                 if not future.cancelled():
                     future.set_result(outcome)

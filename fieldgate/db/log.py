@@ -94,7 +94,9 @@ async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
     try:
         await database.write(lambda connection: _count_entry(connection, by, entry))
     except Exception as error:
-        if not is_unavailable(error):  # an outage is logged once, by the requests that need the database
+        if not is_unavailable(
+            error
+        ):  # an outage is logged once, by the requests that need the database
             logger.exception("could not write an entry of the log")
 
 
@@ -102,7 +104,9 @@ def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
     timestamp = now()
     row = _row(entry, by, Timestamp.pack(timestamp))
     minute = f"{Timestamp.pack(timestamp) // 60_000_000:08x}"
-    group = minute + _digest(by.id, row["username"], entry.action, entry.object.model_name, entry.object.uid)
+    group = minute + _digest(
+        by.id, row["username"], entry.action, entry.object.model_name, entry.object.uid
+    )
     # One customer has many IPv6 addresses, and must not fill the log.
     key = group + _digest(network_of(by.origin.address), row["credential"])
     raised = log.update().where(log.c.minute_key == key).values(times=log.c.times + 1)
@@ -110,13 +114,18 @@ def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
         return
     is_in_group = log.c.minute_key.between(group + _LOWEST_DIGEST, group + _HIGHEST_DIGEST)
     origins = select(log.c.id).where(is_in_group).limit(MAX_ORIGINS_PER_MINUTE).subquery()
-    if connection.execute(select(func.count()).select_from(origins)).scalar_one() == MAX_ORIGINS_PER_MINUTE:
+    if (
+        connection.execute(select(func.count()).select_from(origins)).scalar_one()
+        == MAX_ORIGINS_PER_MINUTE
+    ):
         # A flood of addresses must not fill the log either: the rest are one entry.
         key = group + _HIGHEST_DIGEST
         row |= {"credential": "", "ip_address": "", "source": "", "request_id": ""}
     values = row | {"made_at": timestamp, "details": dict(entry.details), "minute_key": key}
     # Another process may have added it since.
-    added = upsert(connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key).returning(log.c.times)
+    added = upsert(
+        connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key
+    ).returning(log.c.times)
     if connection.execute(added, values).scalar_one() == 1:
         _add_to_counts(connection, {entry.log_type: 1})
 
@@ -183,11 +192,17 @@ _RAISE_COUNT = (
 
 def _add_to_counts(connection: Connection, added: Mapping[str, int]) -> None:
     sql, order, constants = _raise_count_statement(connection.dialect)
-    driver = sqlite_driver(connection)  # every write is logged, and the engine takes several times as long
+    driver = sqlite_driver(
+        connection
+    )  # every write is logged, and the engine takes several times as long
     for log_type, more in added.items():
         values = {**constants, "of_type": log_type, "more": more}
         arguments = tuple(values[name] for name in order)
-        raised = connection.exec_driver_sql(sql, arguments) if driver is None else driver.execute(sql, arguments)
+        raised = (
+            connection.exec_driver_sql(sql, arguments)
+            if driver is None
+            else driver.execute(sql, arguments)
+        )
         if not raised.rowcount:
             connection.execute(log_counts.insert().values(log_type=log_type, entries=more))
 
@@ -214,7 +229,9 @@ async def purge_log(database: Database, before: datetime) -> int:
     oldest = select(first.c.id).where(first.c.made_at < before)
 
     def purge(connection: Connection) -> int:
-        deleted = connection.execute(log.delete().where(log.c.id.in_(oldest)).returning(log.c.log_type)).scalars()
+        deleted = connection.execute(
+            log.delete().where(log.c.id.in_(oldest)).returning(log.c.log_type)
+        ).scalars()
         by_type = Counter(deleted)
         _add_to_counts(connection, {log_type: -count for log_type, count in by_type.items()})
         return by_type.total()
@@ -227,13 +244,18 @@ async def purge_log(database: Database, before: datetime) -> int:
 
 async def blank_names(connection: AsyncConnection, user: LogUser) -> None:
     """Remove the copied names of a user who left and of the user's tokens, also from failed logins. The uids stay."""
-    is_failed_login = log.c.user_id.is_(None) & (func.lower(log.c.username) == user.username.lower())
+    is_failed_login = log.c.user_id.is_(None) & (
+        func.lower(log.c.username) == user.username.lower()
+    )
     is_about_user = (log.c.model_name == "user") & (log.c.object_uid == user.uid)
     is_about_token = (log.c.model_name == "token") & (log.c.subject_id == user.id)
     by_token = (log.c.user_id == user.id) & log.c.credential.not_in(CREDENTIAL_KINDS)
     for condition, values in (
         (by_token, {"credential": ""}),
-        (log.c.user_id == user.id, {"username": "", "minute_key": None}),  # the key is made from the names
+        (
+            log.c.user_id == user.id,
+            {"username": "", "minute_key": None},
+        ),  # the key is made from the names
         (is_failed_login, {"username": "", "minute_key": None}),
         (log.c.subject_id == user.id, {"subject_name": ""}),
         (is_about_user | is_about_token, {"object_name": ""}),

@@ -28,6 +28,10 @@ class OneTimeKeys:
         name = _PREFIX + hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
         statement = upsert(self._database.dialect, leases, update=row, where=is_expired)
         async with self._database.transaction() as connection:
-            await connection.execute(delete(leases).where(leases.c.name.startswith(_PREFIX) & is_expired))
-            used = await connection.execute(statement.values(name=name, **row).returning(leases.c.name))
+            await connection.execute(
+                delete(leases).where(leases.c.name.startswith(_PREFIX) & is_expired)
+            )
+            used = await connection.execute(
+                statement.values(name=name, **row).returning(leases.c.name)
+            )
             return used.first() is not None

@@ -34,13 +34,17 @@ class Outage(Enum):
     READ_ONLY = (
         "read_only",
         10,
-        Message("The database is read-only at the moment, so nothing can be saved. Please try again later."),
+        Message(
+            "The database is read-only at the moment, so nothing can be saved. Please try again later."
+        ),
         "the database cannot be written to; check its disk, its permissions, or whether it is a standby",
     )
     MISSING = (
         "missing",
         30,
-        Message("The database is missing, so nothing can be read or saved. Please try again later."),
+        Message(
+            "The database is missing, so nothing can be read or saved. Please try again later."
+        ),
         "the database is missing, or is another one",
     )
 
@@ -54,7 +58,9 @@ class Outage(Enum):
         """The response of a request that failed for this reason."""
         if self is Outage.BUSY:  # the database works
             return ServiceUnavailable(self.message, self.retry_seconds)
-        needs_operator = self is not Outage.UNREACHABLE  # the others usually do not end by themselves
+        needs_operator = (
+            self is not Outage.UNREACHABLE
+        )  # the others usually do not end by themselves
         return DatabaseUnavailable(self.message, self.retry_seconds, needs_operator=needs_operator)
 
 
@@ -119,7 +125,9 @@ def outage_of(error: BaseException | None) -> Outage | None:
     if isinstance(error, sqlite3.Error):
         return _SQLITE_OUTAGES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
     if isinstance(error, sqlalchemy.exc.DBAPIError):
-        return outage_of(error.orig) or (Outage.UNREACHABLE if error.connection_invalidated else None)
+        return outage_of(error.orig) or (
+            Outage.UNREACHABLE if error.connection_invalidated else None
+        )
     if isinstance(error, OSError):
         return _OS_OUTAGES.get(error.errno or 0)
     # Not imported here: with SQLite it is not needed, and if no file can be opened the import itself would fail.
@@ -141,7 +149,10 @@ def is_unavailable(error: BaseException | None) -> bool:
 
 def damage_message(file: Path, error: sqlite3.Error) -> str | None:
     """What an error says about an SQLite file if that is damaged, and what to do. None for other errors."""
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF not in {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    }:
         return None
     return (
         f"{file} is damaged or not an SQLite database: {error}. Restore the last backup with `fieldgate restore`, "

@@ -25,7 +25,11 @@ class RowPage(NamedTuple):
 
 
 async def paginate(
-    database: Database, query: Select[Any], page: PageRequest, *, order_by: Sequence[ColumnElement[Any]]
+    database: Database,
+    query: Select[Any],
+    page: PageRequest,
+    *,
+    order_by: Sequence[ColumnElement[Any]],
 ) -> RowPage:
     """Count the rows of a query and load one page of them, in a read transaction of its own.
 
@@ -35,7 +39,9 @@ async def paginate(
     of_page = query.order_by(*order_by).limit(page.limit).offset(page.offset)
 
     def load(connection: Connection) -> RowPage:
-        return RowPage(connection.execute(_count_query(query)).scalar_one(), connection.execute(of_page).all())
+        return RowPage(
+            connection.execute(_count_query(query)).scalar_one(), connection.execute(of_page).all()
+        )
 
     return await database.read(load)
 
@@ -44,13 +50,20 @@ class PreparedPage:
     """A page query compiled once. Rows are tuples of the driver's own values."""
 
     def __init__(
-        self, database: Database, query: Select[Any], order_by: Sequence[Column[Any]], *, descending: bool = False
+        self,
+        database: Database,
+        query: Select[Any],
+        order_by: Sequence[Column[Any]],
+        *,
+        descending: bool = False,
     ) -> None:
         """`order_by` are selected columns, the last one unique; the query may have bind parameters."""
         ordered = query.order_by(*_order_terms(query.selected_columns, order_by, descending))
         page = ordered.limit(bindparam("limit")).offset(bindparam("offset"))
         count = _count_query(query)
-        self._query = PreparedQuery(database, page.add_columns(count.correlate(None).scalar_subquery()))
+        self._query = PreparedQuery(
+            database, page.add_columns(count.correlate(None).scalar_subquery())
+        )
         # An empty page has no row for the count. This takes longer: the page is stored and sorted again.
         counted, rows = count.subquery(), page.subquery()
         self._any_page = PreparedQuery(
@@ -70,9 +83,13 @@ class PreparedPage:
 
 
 def _count_query(query: Select[Any]) -> Select[int]:
-    return query.with_only_columns(func.count().label("count"), maintain_column_froms=True).order_by(None)
+    return query.with_only_columns(
+        func.count().label("count"), maintain_column_froms=True
+    ).order_by(None)
 
 
-def _order_terms(columns: Any, order_by: Sequence[Column[Any]], descending: bool) -> list[ColumnElement[Any]]:
+def _order_terms(
+    columns: Any, order_by: Sequence[Column[Any]], descending: bool
+) -> list[ColumnElement[Any]]:
     named = [columns[column.name] for column in order_by]
     return [column.desc() if descending else column.asc() for column in named]

@@ -38,7 +38,9 @@ class PooledConnection(asyncpg.Connection):  # type: ignore[misc]
             return await work(*args, **options)
 
 
-async def open_connection(url: str, *, is_pooled: bool, command_timeout: float | None) -> asyncpg.Connection:
+async def open_connection(
+    url: str, *, is_pooled: bool, command_timeout: float | None
+) -> asyncpg.Connection:
     """Open a connection to the first host that answers and has the attributes that the URL asks for."""
     connection = await asyncpg.connect(
         url,

@@ -31,17 +31,23 @@ class PostgresURL(NamedTuple):
         for host in hosts.split(","):
             match = _HOST.fullmatch(host)
             if match is None or not re.fullmatch(r"[0-9]{0,5}", match["port"] or ""):
-                raise ValueError(f"a port is not a number, or a host is not a name or an address. {_ENCODE}")
+                raise ValueError(
+                    f"a port is not a number, or a host is not a name or an address. {_ENCODE}"
+                )
         options = tuple(option for option in query.split("&") if option)
         if any("=" not in option for option in options):
             raise ValueError(f"a parameter after the ? is not of the form name=value. {_ENCODE}")
-        if not database and not any(option.startswith(("dbname=", "database=")) for option in options):
+        if not database and not any(
+            option.startswith(("dbname=", "database=")) for option in options
+        ):
             raise ValueError("the name of a database is missing at the end of the address.")
         user, _, password = credentials.partition(":")
         return cls(user, password, hosts, database, options)
 
     def without_secrets(self) -> "PostgresURL":
-        options = tuple(option for option in self.options if option.partition("=")[0] not in _SECRET_OPTIONS)
+        options = tuple(
+            option for option in self.options if option.partition("=")[0] not in _SECRET_OPTIONS
+        )
         return self._replace(password="", options=options)
 
     @property

@@ -14,7 +14,19 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Column,
+    ColumnElement,
+    Select,
+    any_,
+    bindparam,
+    column,
+    func,
+    literal,
+    select,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 from sqlalchemy.types import TypeEngine
@@ -36,7 +48,9 @@ class PreparedQuery:
     """Bypasses the SQLAlchemy engine, which takes longer than such a query. Values and rows are the driver's own."""
 
     def __init__(
-        self, database: Database, statement: Select[Any] | ReturningUpdate[Any] | ReturningDelete[Any]
+        self,
+        database: Database,
+        statement: Select[Any] | ReturningUpdate[Any] | ReturningDelete[Any],
     ) -> None:
         self._database = database
         self._statement = statement
@@ -60,7 +74,9 @@ class PreparedQuery:
         """Return the first row, or None."""
         arguments = self._arguments(values)
         if self._database.is_sqlite:
-            row: Sequence[Any] | None = self._database.sqlite_reader().execute(self._compiled.sql, arguments).fetchone()
+            row: Sequence[Any] | None = (
+                self._database.sqlite_reader().execute(self._compiled.sql, arguments).fetchone()
+            )
             return row
         async with self._database.pooled_connection() as connection:
             found = await connection.fetchrow(self._compiled.sql, *arguments)
@@ -93,7 +109,9 @@ def in_bound_list(
 def in_values(database: Database, key: Column[Any], values: Collection[Any]) -> ColumnElement[bool]:
     """Return a condition: the key is one of these values. Unlike `in_`, it takes any number of them."""
     if database.is_sqlite:
-        return key.in_(select(column("value")).select_from(func.json_each(json.dumps(list(values)))))
+        return key.in_(
+            select(column("value")).select_from(func.json_each(json.dumps(list(values))))
+        )
     return key == any_(literal(list(values), ARRAY(key.type)))
 
 

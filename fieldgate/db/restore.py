@@ -49,7 +49,9 @@ def restore(backup: Path, database: Path, *, overwrite: bool) -> RestoreResult:
     try:
         with exclusive_use(database), partial_file(database) as unpacked:
             if _has_content(database) and not overwrite:
-                raise BackupError(f"{database} exists. To replace it, use --force; it is kept under another name.")
+                raise BackupError(
+                    f"{database} exists. To replace it, use --force; it is kept under another name."
+                )
             unpack(backup, unpacked)
             content = check_content(unpacked, backup)
             if content.revision != REQUIRED_REVISION:
@@ -79,7 +81,9 @@ def _check_backup_file(backup: Path, database: Path) -> None:
         raise BackupError(f"{backup} is the database itself.")
     wal = Path(f"{backup}-wal")
     if not is_compressed(backup) and wal.exists() and wal.stat().st_size:
-        raise BackupError(f"{backup} is in use, or was copied while it was: there is {wal}. Use a file of `backup`.")
+        raise BackupError(
+            f"{backup} is in use, or was copied while it was: there is {wal}. Use a file of `backup`."
+        )
 
 
 def _has_content(database: Path) -> bool:
@@ -108,10 +112,13 @@ def _topics(database: Path) -> list[str]:
 def _raise_versions(unpacked: Path, topics: list[str]) -> None:
     """Give every topic a version that it never had, because caches may know those after the backup."""
     with closing(sqlite3.connect(unpacked, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # a file that other tools made may be in WAL mode
+        connection.execute(
+            "PRAGMA journal_mode = DELETE"
+        )  # a file that other tools made may be in WAL mode
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany(
-            "INSERT INTO changes (topic, version) VALUES (?, 0) ON CONFLICT DO NOTHING", [(topic,) for topic in topics]
+            "INSERT INTO changes (topic, version) VALUES (?, 0) ON CONFLICT DO NOTHING",
+            [(topic,) for topic in topics],
         )
         connection.execute(
             "UPDATE changes SET version = max(version + 1, ?) WHERE topic <> ?",
@@ -152,9 +159,14 @@ def _put_aside(database: Path) -> Path | None:
 def _end_wal(database: Path) -> None:
     """Write the WAL file into the database. A database that cannot be read keeps it, and both are put aside."""
     try:
-        with closing(sqlite3.connect(database, isolation_level=None, timeout=_LOCK_SECONDS)) as connection:
+        with closing(
+            sqlite3.connect(database, isolation_level=None, timeout=_LOCK_SECONDS)
+        ) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in {
+            sqlite3.SQLITE_BUSY,
+            sqlite3.SQLITE_LOCKED,
+        }:
             raise BackupError(f"{database} is in use by another program. Stop it first.") from None

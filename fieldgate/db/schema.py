@@ -15,7 +15,9 @@ from fieldgate.db.outages import DatabaseGone
 # The revisions in `migrations/versions`, oldest first: loading Alembic to find them would take too long.
 REVISIONS = ("0001_a",)
 REQUIRED_REVISION = REVISIONS[-1]
-WITHOUT_REVISION = "without a revision"  # of a database that has tables, but does not say of which schema
+WITHOUT_REVISION = (
+    "without a revision"  # of a database that has tables, but does not say of which schema
+)
 
 
 class SchemaStatus(Enum):
@@ -40,7 +42,9 @@ class SchemaState(NamedTuple):
         """What is wrong, and what to do. Only if it is not usable."""
         if self.status is SchemaStatus.EMPTY:
             return "The database has no tables of Fieldgate.", "Run: fieldgate migrate"
-        other = f"The database has schema {self.revision}, and this release needs {REQUIRED_REVISION}."
+        other = (
+            f"The database has schema {self.revision}, and this release needs {REQUIRED_REVISION}."
+        )
         if self.status is SchemaStatus.OLDER:
             return other, "Stop the service, make a backup, and run: fieldgate migrate"
         return (
@@ -71,7 +75,9 @@ async def current_revision(database: Database) -> str | None:
 def _read_revision(connection: Connection) -> str | None:
     tables = inspect(connection)
     if tables.has_table("alembic_version"):
-        revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        revision: str | None = connection.execute(
+            text("SELECT version_num FROM alembic_version")
+        ).scalar()
         if revision is not None:
             return revision
     return WITHOUT_REVISION if tables.has_table("users") or tables.has_table("changes") else None
@@ -84,7 +90,9 @@ async def read_state(database: Database) -> SchemaState:
         return SchemaState(SchemaStatus.EMPTY, None)
     if revision == REQUIRED_REVISION:
         return SchemaState(SchemaStatus.CURRENT, revision)
-    return SchemaState(SchemaStatus.OLDER if revision in REVISIONS else SchemaStatus.OTHER, revision)
+    return SchemaState(
+        SchemaStatus.OLDER if revision in REVISIONS else SchemaStatus.OTHER, revision
+    )
 
 
 async def upgrade(database: Database) -> SchemaState:

@@ -66,7 +66,9 @@ def _open_read_only(database: Database) -> sqlite3.Connection:
 
 
 class _SqliteSnapshot(Snapshot):
-    def __init__(self, database: Database, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, database: Database, connection: sqlite3.Connection, thread: ThreadPoolExecutor
+    ) -> None:
         self._database = database
         self._connection = connection
         self._thread = thread
@@ -98,6 +100,8 @@ class _PostgresSnapshot(Snapshot):
 
 def _compile(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
     """Return the SQL and its values for the driver. Timestamps are integers, so they need no conversion."""
-    compiled = statement.compile(dialect=database.dialect, compile_kwargs={"render_postcompile": True})
+    compiled = statement.compile(
+        dialect=database.dialect, compile_kwargs={"render_postcompile": True}
+    )
     values = compiled.params
     return str(compiled), [values[name] for name in compiled.positiontup or ()]

@@ -99,12 +99,16 @@ log = Table(
     Column("user_id", Integer),
     Column("user_uid", String(22), nullable=False),
     Column("username", String(150), nullable=False),
-    Column("credential", String(120), nullable=False),  # session, password, command, or the name of a token
+    Column(
+        "credential", String(120), nullable=False
+    ),  # session, password, command, or the name of a token
     Column("ip_address", String(45), nullable=False),
     Column("source", String(200), nullable=False),  # the program, as it names itself
     Column("request_id", String(64), nullable=False),
     # On what.
-    Column("model_name", String(20), nullable=False),  # asset, user, token, session, event, log, review
+    Column(
+        "model_name", String(20), nullable=False
+    ),  # asset, user, token, session, event, log, review
     Column("object_uid", String(150), nullable=False),
     Column("object_name", String(255), nullable=False),
     # The user whom the entry is about, if it is about one: who got a permission, whose account was changed.
@@ -112,10 +116,16 @@ log = Table(
     Column("subject_uid", String(22), nullable=False),
     Column("subject_name", String(150), nullable=False),
     Column("owner_id", Integer),  # of the asset
-    Column("effect_count", Integer, nullable=False),  # of a change of permissions: effects in `details`
+    Column(
+        "effect_count", Integer, nullable=False
+    ),  # of a change of permissions: effects in `details`
     Column("times", Integer, nullable=False),  # how often within a minute
-    Column("details", JSON, nullable=False),  # after the counts: SQLite reads it to get at what is behind it
-    Column("minute_key", String(72), unique=True),  # of entries that are counted: minute, who, what, from where
+    Column(
+        "details", JSON, nullable=False
+    ),  # after the counts: SQLite reads it to get at what is behind it
+    Column(
+        "minute_key", String(72), unique=True
+    ),  # of entries that are counted: minute, who, what, from where
     Index(None, "log_type", "id"),
     Index(None, "object_uid", "id"),
     Index(None, "user_id", "id"),

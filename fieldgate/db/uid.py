@@ -3,7 +3,9 @@
 import re
 import secrets
 
-ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # no characters that look alike
+ALPHABET = (
+    "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # no characters that look alike
+)
 UID_LENGTH = 22
 is_asset_uid = re.compile(rf"a[{ALPHABET}]{{{UID_LENGTH - 1}}}").fullmatch
 

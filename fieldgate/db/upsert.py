@@ -18,7 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.db.prepared import sqlite_driver
 
 
-async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+async def insert_rows(
+    connection: AsyncConnection, table: Table, rows: Sequence[Mapping[str, object]]
+) -> None:
     """Insert rows that all have the same columns.
 
     Values are passed to the driver as they are: SQLAlchemy's processing of every value would take most of the time.
@@ -27,7 +29,9 @@ async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[
         await connection.run_sync(insert_rows_sync, table, rows)
 
 
-def insert_rows_sync(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+def insert_rows_sync(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]
+) -> None:
     """The same for functions passed to `Database.write`."""
     if rows:
         sql, to_tuple = _insert_statement(table, tuple(rows[0]), connection.dialect)
@@ -39,7 +43,9 @@ def insert_rows_sync(connection: Connection, table: Table, rows: Sequence[Mappin
 
 
 @lru_cache(maxsize=16)
-def _insert_statement(table: Table, columns: tuple[str, ...], dialect: Dialect) -> tuple[str, Callable[[Any], Any]]:
+def _insert_statement(
+    table: Table, columns: tuple[str, ...], dialect: Dialect
+) -> tuple[str, Callable[[Any], Any]]:
     compiled = insert(table).inline().compile(dialect=dialect, column_keys=columns)
     return str(compiled), itemgetter(*(compiled.positiontup or ()))
 
@@ -58,7 +64,11 @@ def upsert(
     """
     statement = _insert(dialect, table)
     if update is None:
-        update = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
+        update = {
+            column.name: statement.excluded[column.name]
+            for column in table.c
+            if not column.primary_key
+        }
     elements = list(table.primary_key) if key is None else [key]
     return statement.on_conflict_do_update(index_elements=elements, set_=update, where=where)
 

@@ -34,7 +34,9 @@ async def check_database(database: Database) -> list[Finding]:
         if not is_unavailable(found) and not isinstance(found, DBAPIError | UnexpectedPooler):
             raise
         outage = outage_of(found)
-        reason = str(getattr(found, "orig", None) or found) or (outage.log_text if outage else "no reason is known")
+        reason = str(getattr(found, "orig", None) or found) or (
+            outage.log_text if outage else "no reason is known"
+        )
         advice = "Check that it runs, FIELDGATE_DATABASE_URL, the network and the password."
         if database.is_sqlite:
             advice = "Check the file and its folder. If it is damaged, restore a backup."
@@ -62,26 +64,40 @@ async def _check_identity(database: Database) -> AsyncIterator[Finding]:
     if versions[0]:
         yield ok("identity", f"The id of the database is {versions[0]:016x}.")
     else:
-        yield error("identity", "The database has no id.", "Restore a backup: the table `changes` is damaged.")
+        yield error(
+            "identity",
+            "The database has no id.",
+            "Restore a backup: the table `changes` is damaged.",
+        )
 
 
 async def _check_clock(database: Database) -> AsyncIterator[Finding]:
     """The clock of this machine, against that of PostgreSQL, or against what was written to SQLite."""
     if not MIN_YEAR <= now().year < MAX_YEAR:
-        yield error("clock", f"The clock says {now():%Y-%m-%d %H:%M} UTC.", "Set it, for example with NTP.")
+        yield error(
+            "clock", f"The clock says {now():%Y-%m-%d %H:%M} UTC.", "Set it, for example with NTP."
+        )
         return
     async with database.read_transaction() as connection:
         if database.is_sqlite:
             newest = (await connection.execute(select(func.max(imports.c.created_at)))).scalar()
             offset = (newest or now()) - now()
-            message = f"The database has data from {newest:%Y-%m-%d %H:%M} UTC, later than the clock." if newest else ""
+            message = (
+                f"The database has data from {newest:%Y-%m-%d %H:%M} UTC, later than the clock."
+                if newest
+                else ""
+            )
             is_wrong = offset > MAX_CLOCK_OFFSET
         else:
             began = time.time()
-            epoch = (await connection.execute(text("SELECT extract(epoch FROM clock_timestamp())"))).scalar_one()
+            epoch = (
+                await connection.execute(text("SELECT extract(epoch FROM clock_timestamp())"))
+            ).scalar_one()
             middle = (began + time.time()) / 2
             offset = datetime.fromtimestamp(float(epoch), UTC) - datetime.fromtimestamp(middle, UTC)
-            message = f"The clock differs by {offset.total_seconds():.1f} s from that of PostgreSQL."
+            message = (
+                f"The clock differs by {offset.total_seconds():.1f} s from that of PostgreSQL."
+            )
             is_wrong = abs(offset) > MAX_CLOCK_OFFSET + timedelta(seconds=(time.time() - began) / 2)
     if is_wrong:
         yield warning("clock", message, "Synchronise the clocks of all machines with NTP.")
@@ -94,7 +110,9 @@ async def _check_imports(database: Database) -> AsyncIterator[Finding]:
     is_waiting = imports.c.status == "processing"
     is_leased = imports.c.lease.is_not(None) & (imports.c.lease_until > database.current_time())
     async with database.read_transaction() as connection:
-        working = (await connection.execute(select(func.count()).where(is_waiting, is_leased))).scalar_one()
+        working = (
+            await connection.execute(select(func.count()).where(is_waiting, is_leased))
+        ).scalar_one()
         query = select(func.count(), func.min(imports.c.created_at)).where(
             is_waiting,
             imports.c.lease.is_(None)
@@ -106,7 +124,9 @@ async def _check_imports(database: Database) -> AsyncIterator[Finding]:
         minutes = (now() - oldest) // timedelta(minutes=1)
         advice = "Start `fieldgate worker`, or more of them, and read their log."
         yield warning(
-            "worker", f"{waiting} imports wait, the oldest for {minutes} minutes; {working} are read.", advice
+            "worker",
+            f"{waiting} imports wait, the oldest for {minutes} minutes; {working} are read.",
+            advice,
         )
     else:
         yield ok("worker", f"{waiting} imports wait, {working} are being read.")
@@ -126,13 +146,23 @@ async def _check_postgres(database: Database) -> AsyncIterator[Finding]:
         number = int((await connection.execute(text("SHOW server_version_num"))).scalar_one())
         is_replica = (await connection.execute(text("SELECT pg_is_in_recovery()"))).scalar_one()
         limit = int((await connection.execute(text("SHOW max_connections"))).scalar_one())
-        used = (await connection.execute(text("SELECT count(*) FROM pg_stat_activity"))).scalar_one()
+        used = (
+            await connection.execute(text("SELECT count(*) FROM pg_stat_activity"))
+        ).scalar_one()
     major, shown = number // 10_000, f"PostgreSQL {number // 10_000}.{number % 10_000}"
     if major < MIN_POSTGRES_VERSION:
         yield warning("versions", f"{shown} no longer gets corrections.", "Upgrade it.")
     else:
         yield ok("versions", f"{shown}.")
     if is_replica:
-        yield error("database", "The database is a read-only replica.", "Set FIELDGATE_DATABASE_URL to the primary.")
+        yield error(
+            "database",
+            "The database is a read-only replica.",
+            "Set FIELDGATE_DATABASE_URL to the primary.",
+        )
     if used > limit * 0.8:
-        yield warning("database", f"{used} of {limit} connections of PostgreSQL are used.", "Raise max_connections.")
+        yield warning(
+            "database",
+            f"{used} of {limit} connections of PostgreSQL are used.",
+            "Raise max_connections.",
+        )

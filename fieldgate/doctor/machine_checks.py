@@ -34,9 +34,15 @@ def check_files(file: Path, data_option: str = "") -> Iterator[Finding]:
         yield error("files", f"There is no folder {folder}.", advice)
         return
     if not os.access(folder, os.W_OK | os.X_OK):
-        yield error("files", f"{folder} cannot be written by this user.", "Give the folder to the user of the service.")
+        yield error(
+            "files",
+            f"{folder} cannot be written by this user.",
+            "Give the folder to the user of the service.",
+        )
     if folder.stat().st_mode & stat.S_IWOTH:
-        yield error("files", f"Every user of the machine can write to {folder}.", f"Run: chmod o-w {folder}")
+        yield error(
+            "files", f"Every user of the machine can write to {folder}.", f"Run: chmod o-w {folder}"
+        )
     if not file.is_file() or not file.stat().st_size:
         yield _missing_database(file, data_option)
         return
@@ -58,13 +64,19 @@ def _check_database_file(file: Path, folder: Path, data_option: str) -> Iterator
         advice = f"Run: chmod 700 {folder}"
         yield warning("files", f"Other users of the machine can read {file.absolute()}.", advice)
     if not os.access(file, os.R_OK | os.W_OK):
-        yield error("files", f"{file.absolute()} cannot be written by this user.", "Use the user of the service.")
+        yield error(
+            "files",
+            f"{file.absolute()} cannot be written by this user.",
+            "Use the user of the service.",
+        )
         return
     for suffix in ("-wal", "-shm"):
         other = Path(f"{file}{suffix}")
         if other.exists() and other.stat().st_uid != status.st_uid:
             yield error(
-                "files", f"{other} has another owner than the database.", f"Run: chown --reference={file} {other}"
+                "files",
+                f"{other} has another owner than the database.",
+                f"Run: chown --reference={file} {other}",
             )
     wal = Path(f"{file}-wal")
     if wal.exists() and wal.stat().st_size > max(LARGE_WAL_BYTES, status.st_size):
@@ -107,7 +119,9 @@ def check_spool(settings: Settings) -> Iterator[Finding]:
             pass
     except OSError as found:
         advice = "Uploads need it. Make it writable for the user of the service."
-        yield error("spool", f"No temporary file can be created in {folder}: {found.strerror}.", advice)
+        yield error(
+            "spool", f"No temporary file can be created in {folder}: {found.strerror}.", advice
+        )
     else:
         yield ok("spool", f"Temporary files can be created in {folder}.")
 
@@ -139,12 +153,22 @@ def check_backup(file: Path, time: datetime) -> Iterator[Finding]:
     """The age of the last backup of an SQLite file."""
     record = last_backup(file)
     if record is None:
-        yield warning("backup", "No backup was made with `fieldgate backup`.", "Run it every night, on another disk.")
+        yield warning(
+            "backup",
+            "No backup was made with `fieldgate backup`.",
+            "Run it every night, on another disk.",
+        )
         return
     age, shown = time - record.finished_at, f"The last backup is {record.file}"
     if age > MAX_BACKUP_AGE:
-        yield warning("backup", f"{shown}, {age.days} days ago.", "Run `fieldgate backup` every night.")
+        yield warning(
+            "backup", f"{shown}, {age.days} days ago.", "Run `fieldgate backup` every night."
+        )
     elif not Path(record.file).exists():
-        yield warning("backup", f"{shown}, which is no longer there.", "Check that it was moved to a safe place.")
+        yield warning(
+            "backup",
+            f"{shown}, which is no longer there.",
+            "Check that it was moved to a safe place.",
+        )
     else:
         yield ok("backup", f"{shown}, {age.days} days ago.")

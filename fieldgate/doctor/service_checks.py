@@ -17,21 +17,28 @@ PROBE_PATH = "/api/v2/permissions/"
 async def check_service(settings: Settings) -> AsyncIterator[Finding]:
     """Ask the service on this machine whether it is ready."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-    address = f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    address = (
+        f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    )
     try:
         async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
             response = await client.get(f"{address}/readyz")
     except httpx.HTTPError as found:
         message = f"No service answers at {address}: {_reason(found)}."
         advice = (
-            "If it should run, start it and read its log. If it has another port, use --port or set FIELDGATE_PORT."
+            "If it should run, start it and read its log. If it has another port, use --port or "
+            "set FIELDGATE_PORT."
         )
         yield warning("service", message, advice)
         return
     if response.status_code == httpx.codes.OK:
         yield ok("service", f"The service at {address} is ready.")
     elif response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
-        yield error("service", f"The service at {address} is not ready. {_detail(response)}".strip(), "Read its log.")
+        yield error(
+            "service",
+            f"The service at {address} is not ready. {_detail(response)}".strip(),
+            "Read its log.",
+        )
     else:
         message = f"{address}/readyz answers {response.status_code}: it may be another program."
         yield warning("service", message, "Check FIELDGATE_HOST and FIELDGATE_PORT (or --port).")
@@ -61,8 +68,14 @@ async def check_proxy(settings: Settings, *, is_online: bool) -> AsyncIterator[F
             response = await client.get(f"{settings.base_url}{PROBE_PATH}", params={"limit": 1})
     except httpx.HTTPError as found:
         is_certificate = isinstance(found.__cause__, ssl.SSLError) or "CERTIFICATE" in str(found)
-        reason = f"its certificate is not valid: {found}" if is_certificate else f"{_reason(found)}."
-        yield error("proxy", f"{shown} does not answer: {reason}", "Check the proxy, its name and its certificate.")
+        reason = (
+            f"its certificate is not valid: {found}" if is_certificate else f"{_reason(found)}."
+        )
+        yield error(
+            "proxy",
+            f"{shown} does not answer: {reason}",
+            "Check the proxy, its name and its certificate.",
+        )
         return
     yield _judge_links(shown, response)
 
@@ -81,7 +94,9 @@ def _judge_links(base_url: str, response: httpx.Response) -> Finding:
     if response.is_redirect:
         target = response.headers.get("Location", "")
         return error(
-            "proxy", f"{shown} redirects to {target}.", "Set FIELDGATE_BASE_URL to the address without redirect."
+            "proxy",
+            f"{shown} redirects to {target}.",
+            "Set FIELDGATE_BASE_URL to the address without redirect.",
         )
     if response.status_code != httpx.codes.OK:
         advice = "Check that the proxy forwards to Fieldgate, and FIELDGATE_ALLOWED_HOSTS."
@@ -89,7 +104,9 @@ def _judge_links(base_url: str, response: httpx.Response) -> Finding:
     try:
         links = [str(response.json()["next"]), str(response.json()["results"][0]["url"])]
     except (ValueError, KeyError, IndexError, TypeError):
-        return error("proxy", f"{shown} is not answered by Fieldgate.", "Check what the proxy forwards.")
+        return error(
+            "proxy", f"{shown} is not answered by Fieldgate.", "Check what the proxy forwards."
+        )
     wrong = [link for link in links if not link.startswith(f"{base_url}/")]
     if wrong:
         advice = "Set FIELDGATE_BASE_URL for `serve` too, and restart it."

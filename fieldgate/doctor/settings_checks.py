@@ -61,12 +61,24 @@ def _exposed(settings: Settings) -> Iterator[Finding]:
             "The service listens on all addresses, and no proxy is configured.",
             f"Put a proxy with TLS in front, then set {PREFIX}BASE_URL or {PREFIX}TRUSTED_PROXIES.",
         )
-    for name, networks in (("TRUSTED_PROXIES", settings.trusted_proxies), ("METRICS_FROM", settings.metrics_from)):
+    for name, networks in (
+        ("TRUSTED_PROXIES", settings.trusted_proxies),
+        ("METRICS_FROM", settings.metrics_from),
+    ):
         for network in networks:
             if network not in LOOPBACK and network.prefixlen < _BROAD_PREFIX[network.version]:
-                yield warning(_CHECK, f"{PREFIX}{name} has {network}, a very large network.", "List single addresses.")
+                yield warning(
+                    _CHECK,
+                    f"{PREFIX}{name} has {network}, a very large network.",
+                    "List single addresses.",
+                )
 
 
 def is_local(host: str) -> bool:
     """Whether a name or address stands for this machine."""
-    return host == "localhost" or host.endswith(".localhost") or host == "::1" or host.startswith("127.")
+    return (
+        host == "localhost"
+        or host.endswith(".localhost")
+        or host == "::1"
+        or host.startswith("127.")
+    )

@@ -107,7 +107,10 @@ def build_row_template(event: Event) -> bytes:
     summaries = translations_in_order(event.summary, event.original_language)
     country_ids = ",".join(map(str, sorted(event.countries)))
     cells = (
-        encode_cells(join_values(appeal.id for appeal in appeals_newest_first(event)), str(event.auto_generated)),
+        encode_cells(
+            join_values(appeal.id for appeal in appeals_newest_first(event)),
+            str(event.auto_generated),
+        ),
         key_placeholder(COUNTRIES + country_ids) if country_ids else _NO_COUNTRIES,
         encode_cells(_timestamp(event.created_at), _timestamp(event.disaster_start_date), None),
         _NO_TYPE if event.dtype is None else key_placeholder(f"{DISASTER_TYPE}{event.dtype}"),
@@ -115,7 +118,9 @@ def build_row_template(event: Event) -> bytes:
         text_cells(event.glide, event.id, event.ifrc_severity_level),
         key_placeholder(f"{SEVERITY}{event.ifrc_severity_level}"),
         encode_cells(
-            _timestamp(event.ifrc_severity_level_update_date), str(event.is_featured), str(event.is_featured_region)
+            _timestamp(event.ifrc_severity_level_update_date),
+            str(event.is_featured),
+            str(event.is_featured_region),
         ),
         _localized(names),
         text_cells(event.num_affected, event.parent_event, event.slug),
@@ -172,7 +177,10 @@ def _report_ids(event: Event) -> bytes:
 def _report_figures(event: Event) -> bytes:
     """Each figure of the newest report that states it."""
     reports = reports_newest_first(event.field_reports)
-    figures = [encode_cells(*[stated_figure(report, name) for name in REPORT_FIGURES]) for report in reports]
+    figures = [
+        encode_cells(*[stated_figure(report, name) for name in REPORT_FIGURES])
+        for report in reports
+    ]
     if all(report.visibility == Visibility.PUBLIC for report in reports):
         return join_report_cells([_NO_FIGURES, *figures])
     return reports_placeholder(reports, figures, for_all=_NO_FIGURES)

@@ -13,7 +13,15 @@ from fieldgate.db import Database, DataVersions, Timestamp, insert_rows
 from fieldgate.events.documents import build_document
 from fieldgate.events.facets import EVENT_FORMAT, event_facets, event_figures
 from fieldgate.events.model import Event, unpack
-from fieldgate.events.tables import TOPIC, WHOLE_TOPIC, documents, event_format, events, index_rows, words
+from fieldgate.events.tables import (
+    TOPIC,
+    WHOLE_TOPIC,
+    documents,
+    event_format,
+    events,
+    index_rows,
+    words,
+)
 from fieldgate.reference.reference_data import fold_text
 
 REBUILD_BATCH_SIZE = 500  # events of one transaction
@@ -58,13 +66,19 @@ def word_row(event: Event) -> dict[str, Any]:
         "id": event.id,
         "names": NAME_SEPARATOR.join(dict.fromkeys(map(fold_text, event.name.values()))),
         "glide": glide_key(event.glide),
-        "appeal_codes": "," + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code) + ",",
+        "appeal_codes": ","
+        + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code)
+        + ",",
     }
 
 
-async def insert_derived_rows(connection: AsyncConnection, written: Sequence[tuple[Event, int]]) -> None:
+async def insert_derived_rows(
+    connection: AsyncConnection, written: Sequence[tuple[Event, int]]
+) -> None:
     """Insert the rows of events, which are given with the data version that wrote them."""
-    await insert_rows(connection, index_rows, [index_row(event, version) for event, version in written])
+    await insert_rows(
+        connection, index_rows, [index_row(event, version) for event, version in written]
+    )
     await insert_rows(connection, documents, [document_row(event) for event, _ in written])
     await insert_rows(connection, words, [word_row(event) for event, _ in written])
 
@@ -89,20 +103,28 @@ async def has_other_format(database: Database) -> bool:
 
 
 async def rebuild_derived_tables(
-    database: Database, data_versions: DataVersions, on_progress: ProgressCallback = lambda _done, _total: None
+    database: Database,
+    data_versions: DataVersions,
+    on_progress: ProgressCallback = lambda _done, _total: None,
 ) -> int:
     """Write all rows again, while no process serves. Returns the number of events. After a crash, run it again."""
     total: int = await database.scalar(select(func.count()).select_from(events))
     done, last_id = 0, -1
     while True:
         async with database.transaction() as connection:
-            following = select(events.c.id, events.c.version, events.c.packed).where(events.c.id > last_id)
-            rows = (await connection.execute(following.order_by(events.c.id).limit(REBUILD_BATCH_SIZE))).all()
+            following = select(events.c.id, events.c.version, events.c.packed).where(
+                events.c.id > last_id
+            )
+            rows = (
+                await connection.execute(following.order_by(events.c.id).limit(REBUILD_BATCH_SIZE))
+            ).all()
             if not rows:
                 await data_versions.bump(connection, TOPIC, WHOLE_TOPIC)
                 await connection.execute(update(event_format).values(format=EVENT_FORMAT))
                 return done
             await delete_derived_rows(connection, [row.id for row in rows])
-            await insert_derived_rows(connection, [(unpack(row.packed), row.version) for row in rows])
+            await insert_derived_rows(
+                connection, [(unpack(row.packed), row.version) for row in rows]
+            )
         done, last_id = done + len(rows), rows[-1].id
         on_progress(done, total)

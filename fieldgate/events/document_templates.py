@@ -61,7 +61,9 @@ VISIBILITY_NAMES = LABELS[_VISIBILITY]  # who sees an event or a report
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
 AFFECTED_FIELDS = tuple(
-    source + name for name in ("num_affected", "num_potentially_affected") for source in ("", "gov_", "other_")
+    source + name
+    for name in ("num_affected", "num_potentially_affected")
+    for source in ("", "gov_", "other_")
 )
 _FIGURE_FIELDS = tuple(
     name
@@ -85,8 +87,12 @@ def build_list_template(event: Event) -> bytes:
 
 def build_detail_template(event: Event) -> bytes:
     """The template of the detail record."""
-    preview = event.countries if event.countries_for_preview is None else event.countries_for_preview
-    common = _common_fields(event) | {"field_reports": _report_records(event.field_reports, is_detail=True)}
+    preview = (
+        event.countries if event.countries_for_preview is None else event.countries_for_preview
+    )
+    common = _common_fields(event) | {
+        "field_reports": _report_records(event.field_reports, is_detail=True)
+    }
     return _encode(
         {
             "dtype": event.dtype,
@@ -94,12 +100,16 @@ def build_detail_template(event: Event) -> bytes:
             "districts": sorted(event.districts, key=lambda district: (district.code, district.id)),
             "contacts": _contact_records(event.contacts, event=event.id),
             "key_figures": [
-                _record(KeyFigureRecord, figure, deck=localized(figure.deck, figure.original_language))
+                _record(
+                    KeyFigureRecord, figure, deck=localized(figure.deck, figure.original_language)
+                )
                 for figure in sorted(event.key_figures, key=lambda figure: figure.id)
             ],
             "hide_attached_field_reports": event.hide_attached_field_reports,
             "hide_field_report_map": event.hide_field_report_map,
-            "featured_documents": sorted(event.featured_documents, key=lambda featured: -featured.id),
+            "featured_documents": sorted(
+                event.featured_documents, key=lambda featured: -featured.id
+            ),
             "links": [
                 _record(
                     EventLinkRecord,
@@ -121,7 +131,10 @@ def build_detail_template(event: Event) -> bytes:
 def _record(kind: type[msgspec.Struct], stored: Any, **shown: Any) -> dict[str, Any]:
     """The fields of a record in their order. What is not given is as it is stored."""
     shown["translation_module_original_language"] = stored.original_language
-    return {name: shown[name] if name in shown else getattr(stored, name) for name in kind.__struct_fields__}
+    return {
+        name: shown[name] if name in shown else getattr(stored, name)
+        for name in kind.__struct_fields__
+    }
 
 
 def _demo_field(event: Event) -> dict[str, Any]:
@@ -170,7 +183,9 @@ def appeals_newest_first(event: Event) -> list[Appeal]:
         return list(event.appeals)
     newest_first = sorted(event.appeals, key=lambda appeal: appeal.id)
     for date in ("end_date", "start_date"):  # no date sorts after any date
-        newest_first.sort(key=lambda appeal: (getattr(appeal, date) is None, getattr(appeal, date)), reverse=True)
+        newest_first.sort(
+            key=lambda appeal: (getattr(appeal, date) is None, getattr(appeal, date)), reverse=True
+        )
     return newest_first
 
 
@@ -199,11 +214,14 @@ def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
     return msgspec.Raw(reports_placeholder(newest_first, map(_encode, records)))
 
 
-def reports_placeholder(reports: Iterable[FieldReport], contents: Iterable[bytes], for_all: bytes = b"") -> bytes:
+def reports_placeholder(
+    reports: Iterable[FieldReport], contents: Iterable[bytes], for_all: bytes = b""
+) -> bytes:
     """Field reports, each after the condition for seeing it. `for_all` is seen by everybody, before them."""
     guarded = [b"%d:%s%s" % (Visibility.PUBLIC, CONDITION_END, for_all)] if for_all else []
     guarded += [
-        b"%d:%s%s%s" % (report.visibility, ",".join(map(str, report.countries)).encode(), CONDITION_END, content)
+        b"%d:%s%s%s"
+        % (report.visibility, ",".join(map(str, report.countries)).encode(), CONDITION_END, content)
         for report, content in zip(reports, contents, strict=True)
     ]
     return REPORTS_START + REPORT_SEPARATOR.join(guarded) + REPORTS_END
@@ -228,7 +246,9 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "countries": _countries_placeholder(report.countries),
         **figures,
         "epi_figures_source_display": (
-            None if report.epi_figures_source is None else _placeholder(f"{_EPI_SOURCE}{report.epi_figures_source}")
+            None
+            if report.epi_figures_source is None
+            else _placeholder(f"{_EPI_SOURCE}{report.epi_figures_source}")
         ),
         **({} if is_detail else {"recent_affected": report.recent_affected}),
         "summary": localized(report.summary, report.original_language),
@@ -240,9 +260,13 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
 def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
     if not contacts:
         return []
-    records = [{**msgspec.structs.asdict(person), **extra} for person in sorted(contacts, key=lambda person: person.id)]
+    records = [
+        {**msgspec.structs.asdict(person), **extra}
+        for person in sorted(contacts, key=lambda person: person.id)
+    ]
     ordered = [
-        {key: record[key] for key in ("ctype", "name", "title", "email", "phone", *extra, "id")} for record in records
+        {key: record[key] for key in ("ctype", "name", "title", "email", "phone", *extra, "id")}
+        for record in records
     ]
     return msgspec.Raw(PERSONS_START + _encode(ordered) + PERSONS_END)
 
@@ -275,10 +299,14 @@ def localized(texts: LocalizedText, original: str) -> Any:
     translations = translations_in_order(texts, original)
     if len(set(translations.values())) <= 1:
         return next(iter(translations.values()), "")
-    return msgspec.Raw(text_placeholder({code: _encode(text) for code, text in translations.items()}))
+    return msgspec.Raw(
+        text_placeholder({code: _encode(text) for code, text in translations.items()})
+    )
 
 
 def text_placeholder(translations: Mapping[str, bytes]) -> bytes:
     """Encoded texts by language code, the fallback first."""
-    parts = [TEXT_SEPARATOR + code.encode() + CODE_END + text for code, text in translations.items()]
+    parts = [
+        TEXT_SEPARATOR + code.encode() + CODE_END + text for code, text in translations.items()
+    ]
     return TEXT_START + b"".join(parts) + TEXT_END

@@ -12,7 +12,13 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.csv_rows import ESCAPE, build_row_template, join_report_cells, join_values, text_cells
+from fieldgate.events.csv_rows import (
+    ESCAPE,
+    build_row_template,
+    join_report_cells,
+    join_values,
+    text_cells,
+)
 from fieldgate.events.document_templates import (
     CODE_END,
     CONDITION_END,
@@ -70,16 +76,23 @@ class TemplateRenderer:
         reference_data: ReferenceData,
         language: Language,
         look_up: Callable[[ReferenceData, Language, bytes], bytes] | None = None,
-        join_reports: Callable[[Sequence[bytes]], bytes] = lambda records: b"[" + b",".join(records) + b"]",
+        join_reports: Callable[[Sequence[bytes]], bytes] = lambda records: (
+            b"[" + b",".join(records) + b"]"
+        ),
     ) -> None:
         self._language_mark = TEXT_SEPARATOR + language.value.encode() + CODE_END
-        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(look_up or _look_up, reference_data, language))
+        self._look_up = lru_cache(MAX_CACHED_TEXTS)(
+            partial(look_up or _look_up, reference_data, language)
+        )
         self._join_reports = join_reports
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """The record as a caller may see it."""
         template = _replace_between(
-            template, REPORTS_START, REPORTS_END, lambda guarded: self._visible_reports(guarded, scope)
+            template,
+            REPORTS_START,
+            REPORTS_END,
+            lambda guarded: self._visible_reports(guarded, scope),
         )
         if not scope.can_see_contacts:
             template = _replace_between(template, PERSONS_START, PERSONS_END, lambda _: b"[]")
@@ -114,7 +127,9 @@ def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> b
     return msgspec.json.encode(translate(LABELS[kind][int(value)], language))
 
 
-def _replace_between(template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:
+def _replace_between(
+    template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]
+) -> bytes:
     """Replace everything between two marks; several times faster than a regular expression."""
     if begin not in template:  # much faster than splitting
         return template
@@ -149,13 +164,22 @@ def _look_up_cells(reference_data: ReferenceData, language: Language, key: bytes
     """The cells that a placeholder stands for."""
     kind, value = chr(key[0]), key[1:].decode()
     if kind == COUNTRIES:
-        countries = _decode_countries(reference_data.country_records.json_array(language, map(int, value.split(","))))
-        columns = [[getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__]
+        countries = _decode_countries(
+            reference_data.country_records.json_array(language, map(int, value.split(",")))
+        )
+        columns = [
+            [getattr(each, name) for each in countries] for name in CountryFields.__struct_fields__
+        ]
         return text_cells(*map(join_values, columns))
     if kind == REGIONS:
         known = [reference_data.countries.get(int(id_)) for id_ in value.split(",")]
-        regions = sorted({country.region for country in known if country and country.region in REGION_NAMES})
-        return text_cells(join_values(regions), join_values(translate(REGION_NAMES[id_], language) for id_ in regions))
+        regions = sorted(
+            {country.region for country in known if country and country.region in REGION_NAMES}
+        )
+        return text_cells(
+            join_values(regions),
+            join_values(translate(REGION_NAMES[id_], language) for id_ in regions),
+        )
     if kind == DISASTER_TYPE:
         dtype = _decode_type(reference_data.type_records.json(language, int(value)))
         original = dtype.translation_module_original_language
@@ -170,23 +194,36 @@ class DocumentRenderer:
         self.templates = TemplateRenderer(reference_data, language)
         self._rows = TemplateRenderer(reference_data, language, _look_up_cells, join_report_cells)
 
-    def render(self, documents: Iterable[bytes], scope: ViewerScope, shape: RecordShape) -> list[bytes]:
+    def render(
+        self, documents: Iterable[bytes], scope: ViewerScope, shape: RecordShape
+    ) -> list[bytes]:
         """The records or rows of events, as a caller may see them."""
         if shape is RecordShape.ROW:
             return [self.render_joined_rows([document], scope) for document in documents]
-        return [self.templates.render(document.partition(_ROW_MARK)[0], scope) for document in documents]
+        return [
+            self.templates.render(document.partition(_ROW_MARK)[0], scope) for document in documents
+        ]
 
     def render_joined_rows(self, documents: Sequence[bytes], scope: ViewerScope) -> bytes:
         """The rows of events, one after the other: faster than each by itself."""
-        rows = self._rows.render(b"".join([document.partition(_ROW_MARK)[2] for document in documents]), scope)
-        return _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), rows) if ESCAPE in rows else rows
+        rows = self._rows.render(
+            b"".join([document.partition(_ROW_MARK)[2] for document in documents]), scope
+        )
+        return (
+            _escaped_mark.sub(lambda found: bytes([found[1][0] - 0x40]), rows)
+            if ESCAPE in rows
+            else rows
+        )
 
 
 # The fields of list records that other shapes have; the decoder skips the rest.
 _MiniFields = msgspec.defstruct(
-    "_MiniFields", [(name, msgspec.Raw, msgspec.Raw()) for name in ("countries", *MiniEvent.__struct_fields__)]
+    "_MiniFields",
+    [(name, msgspec.Raw, msgspec.Raw()) for name in ("countries", *MiniEvent.__struct_fields__)],
 )
-_FlatFields = msgspec.defstruct("_FlatFields", [(name, Any) for name in sorted(FlatEvent.__struct_fields__)])
+_FlatFields = msgspec.defstruct(
+    "_FlatFields", [(name, Any) for name in sorted(FlatEvent.__struct_fields__)]
+)
 _decode_mini = msgspec.json.Decoder(_MiniFields).decode
 _decode_flat = msgspec.json.Decoder(_FlatFields).decode
 
@@ -195,14 +232,20 @@ def to_mini(record: bytes) -> bytes:
     """Convert a list record to a mini record."""
     fields = msgspec.structs.asdict(_decode_mini(record))
     countries = fields.pop("countries")
-    fields["countries_for_preview"] = fields["countries_for_preview"] or countries  # absent if they are the same
+    fields["countries_for_preview"] = (
+        fields["countries_for_preview"] or countries
+    )  # absent if they are the same
     return msgspec.json.encode(fields)
 
 
 def to_flat(record: bytes) -> bytes:
     """Convert a list record to a flat one for tables: nested lists become strings joined by commas."""
     fields = msgspec.structs.asdict(_decode_flat(record))
-    for name, nested in (("appeals", ("id",)), ("countries", ("id", "name")), ("field_reports", ("id",))):
+    for name, nested in (
+        ("appeals", ("id",)),
+        ("countries", ("id", "name")),
+        ("field_reports", ("id",)),
+    ):
         fields[name] = {each: join_values(item[each] for item in fields[name]) for each in nested}
     if fields["dtype"] is not None:
         fields["dtype"] = dict(sorted(fields["dtype"].items()))

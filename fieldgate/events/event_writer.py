@@ -34,7 +34,9 @@ class BulkWriteResult(msgspec.Struct):
 
     def __str__(self) -> str:
         counts = {name: getattr(self, name) for name in self.__struct_fields__}
-        return ", ".join(f"{name} {count}" for name, count in counts.items() if count or name != "deleted")
+        return ", ".join(
+            f"{name} {count}" for name, count in counts.items() if count or name != "deleted"
+        )
 
 
 class SlugTaken(Exception):
@@ -61,8 +63,15 @@ class EventWriter:
         """
         known = await self._load_packed([event.id for event in new])
         ids, old_ids = [event.id for event in new], [event.id for event in new if event.id in known]
-        demo_ids = await self._demo_ids(ids, old_ids) if is_demo is None else frozenset(ids if is_demo else ())
-        new = [msgspec.structs.replace(event, demo=True) if event.id in demo_ids else event for event in new]
+        demo_ids = (
+            await self._demo_ids(ids, old_ids)
+            if is_demo is None
+            else frozenset(ids if is_demo else ())
+        )
+        new = [
+            msgspec.structs.replace(event, demo=True) if event.id in demo_ids else event
+            for event in new
+        ]
         fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
         result = BulkWriteResult(unchanged=len(new) - len(fresh))
         if not fresh:
@@ -72,7 +81,9 @@ class EventWriter:
         result.changed, result.created = len(old), len(fresh) - len(old)
         before = {id_: unpack(known[id_]) for id_ in old}
         await self._delete_rows(old)
-        await self._record_deletions({event.id: (before.get(event.id), event) for event, _ in fresh}, version)
+        await self._record_deletions(
+            {event.id: (before.get(event.id), event) for event, _ in fresh}, version
+        )
         await self._insert(fresh, version, demo_ids)
         return result
 
@@ -84,7 +95,9 @@ class EventWriter:
         """The ids of the events with these slugs."""
         found: dict[str, int] = {}
         for some in batches(slugs):
-            rows = await self._connection.execute(select(events.c.slug, events.c.id).where(events.c.slug.in_(some)))
+            rows = await self._connection.execute(
+                select(events.c.slug, events.c.id).where(events.c.slug.in_(some))
+            )
             found.update((row.slug, row.id) for row in rows)
         return found
 
@@ -101,16 +114,28 @@ class EventWriter:
             await self._connection.execute(sources.delete().where(sources.c.id.in_(some)))
         return len(known)
 
-    async def _record_deletions(self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int) -> None:
+    async def _record_deletions(
+        self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int
+    ) -> None:
         """Record events that left the lists, or are hidden from some of the callers who saw them."""
         recorded: dict[int, tuple[Audience, Audience | None]] = {}
         for some in batches(list(changes)):
-            for row in await self._connection.execute(select(deleted).where(deleted.c.id.in_(some))):
-                kept = None if row.kept_visibility is None else _parse_audience(row.kept_visibility, row.kept_countries)
+            for row in await self._connection.execute(
+                select(deleted).where(deleted.c.id.in_(some))
+            ):
+                kept = (
+                    None
+                    if row.kept_visibility is None
+                    else _parse_audience(row.kept_visibility, row.kept_countries)
+                )
                 recorded[row.id] = _parse_audience(row.visibility, row.countries), kept
         new: dict[int, tuple[Audience, Audience | None]] = {}
         for id_, (before, after) in changes.items():
-            audience = _list_audience(before) if after else before and Audience.of(before.visibility, before.countries)
+            audience = (
+                _list_audience(before)
+                if after
+                else before and Audience.of(before.visibility, before.countries)
+            )
             if id_ in recorded:
                 audience = recorded[id_][0] | audience if audience else recorded[id_][0]
             kept = _list_audience(after)
@@ -146,18 +171,25 @@ class EventWriter:
 
     async def _demo_ids(self, ids: Sequence[int], existing_ids: Sequence[int]) -> frozenset[int]:
         """The demo events among these: existing ones keep their flag, new ones get that of the first and last event."""
-        ends = [select(events.c.is_demo).order_by(order).limit(1) for order in (events.c.id, events.c.id.desc())]
+        ends = [
+            select(events.c.is_demo).order_by(order).limit(1)
+            for order in (events.c.id, events.c.id.desc())
+        ]
         found = {(await self._connection.execute(end)).scalar() for end in ends}
         demo_ids = set(ids).difference(existing_ids) if found == {True} else set()
         for some in batches(existing_ids):
-            rows = await self._connection.execute(select(events.c.id).where(events.c.id.in_(some), events.c.is_demo))
+            rows = await self._connection.execute(
+                select(events.c.id).where(events.c.id.in_(some), events.c.is_demo)
+            )
             demo_ids.update(rows.scalars())
         return frozenset(demo_ids)
 
     async def _load_packed(self, ids: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         for some in batches(ids):
-            rows = await self._connection.execute(select(events.c.id, events.c.packed).where(events.c.id.in_(some)))
+            rows = await self._connection.execute(
+                select(events.c.id, events.c.packed).where(events.c.id.in_(some))
+            )
             found.update((row.id, bytes(row.packed)) for row in rows)
         return found
 
@@ -166,9 +198,13 @@ class EventWriter:
             await delete_derived_rows(self._connection, some)
             await self._connection.execute(events.delete().where(events.c.id.in_(some)))
 
-    async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, demo_ids: frozenset[int]) -> None:
+    async def _insert(
+        self, fresh: Sequence[tuple[Event, bytes]], version: int, demo_ids: frozenset[int]
+    ) -> None:
         await check_format(self._connection)
-        for slug in await self.ids_by_slug([event.slug for event, _ in fresh if event.slug is not None]):
+        for slug in await self.ids_by_slug(
+            [event.slug for event, _ in fresh if event.slug is not None]
+        ):
             raise SlugTaken(slug)
         rows = [
             {
@@ -187,7 +223,11 @@ class EventWriter:
 
 def _list_audience(event: Event | None) -> Audience | None:
     """Who sees an event in lists; None for an event that is not in lists."""
-    return None if event is None or event.parent_event is not None else Audience.of(event.visibility, event.countries)
+    return (
+        None
+        if event is None or event.parent_event is not None
+        else Audience.of(event.visibility, event.countries)
+    )
 
 
 def _join_ids(ids: Iterable[int]) -> str:

@@ -41,7 +41,9 @@ FEATURED = Facet("f", _flag(lambda event: event.is_featured))
 FEATURED_IN_REGION = Facet("g", _flag(lambda event: event.is_featured_region))
 SOURCE = Facet(
     "o",
-    lambda event: () if event.auto_generated_source is None else (source_value(event.auto_generated_source),),
+    lambda event: (
+        () if event.auto_generated_source is None else (source_value(event.auto_generated_source),)
+    ),
 )
 STATES_NUM_AFFECTED = Facet("n", _flag(lambda event: event.num_affected is not None))
 # Stored in this order.

@@ -10,7 +10,25 @@ import html
 import re
 
 _LINE_TAGS = frozenset(
-    ("br", "p", "div", "ul", "ol", "tr", "table", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "hr", "li")
+    (
+        "br",
+        "p",
+        "div",
+        "ul",
+        "ol",
+        "tr",
+        "table",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "blockquote",
+        "pre",
+        "hr",
+        "li",
+    )
 )
 _HIDDEN_TAGS = frozenset(("script", "style"))  # their content is not text
 _ITEM_TAG = "li"
@@ -23,7 +41,9 @@ def to_plain_text(text: str) -> str:
     """The text of HTML: lines instead of paragraphs, entities decoded, no tags and no scripts."""
     if "<" not in text:
         return html.unescape(text) if "&" in text else text
-    lines = [_collapse(" ", line).strip(" ") for line in html.unescape(_without_tags(text)).split("\0")]
+    lines = [
+        _collapse(" ", line).strip(" ") for line in html.unescape(_without_tags(text)).split("\0")
+    ]
     return "\n".join([line for line in lines if line and line != _ITEM_MARK.strip()])
 
 

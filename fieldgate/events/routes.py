@@ -52,7 +52,11 @@ NO_RESPONSE_ACTIVITY = Message(
 )
 FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
 routes = Routes(
-    tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.FREE, depends_on=DEPENDS_ON, audience_key=audience_key
+    tag=TAG,
+    scope=Scope.READ,
+    asset_limit=AssetLimit.FREE,
+    depends_on=DEPENDS_ON,
+    audience_key=audience_key,
 )
 
 
@@ -64,7 +68,10 @@ class ListFilters(FileFilters, frozen=True, kw_only=True):
     not_filters: ClassVar[frozenset[str]] = FileFilters.not_filters | {"tableau"}
 
     tableau: Annotated[
-        bool, Meta(description="Return flat records: countries, appeals and field reports joined by commas.")
+        bool,
+        Meta(
+            description="Return flat records: countries, appeals and field reports joined by commas."
+        ),
     ] = False
 
 
@@ -110,7 +117,9 @@ async def event_list(
     PATH + "mini/",
     response=MiniEvent,
     title=Message("Events in short"),
-    description=Message("The same events as in the full list, with the few fields that menus need."),
+    description=Message(
+        "The same events as in the full list, with the few fields that menus need."
+    ),
 )
 async def event_mini_list(
     page: PageRequest,
@@ -131,7 +140,11 @@ async def event_mini_list(
     description=Message("Deleted events, oldest deletion first, for clients that keep a copy."),
 )
 async def event_deleted_list(
-    page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
+    page: PageRequest,
+    caller: Caller,
+    query: DeletedFilters,
+    store: EventStore,
+    reference: ReferenceStore,
 ) -> ListResult[DeletedEvent]:
     scope = viewer_scope(caller, await reference.current())
     count, rows = await store.list_deleted(query.since, scope, page)
@@ -166,7 +179,9 @@ async def event_export(
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    stream = exporter.stream(filters, scope, serializer, context, caller_key(caller, handler_context.client.address))
+    stream = exporter.stream(
+        filters, scope, serializer, context, caller_key(caller, handler_context.client.address)
+    )
     await count_in_log(database, handler_context.logged_caller, event_entry("export"))
     return Response(200, headers, stream=stream)
 
@@ -178,7 +193,12 @@ async def event_export(
     description=Message("One event by its id or slug, with all its fields."),
 )
 async def event_detail(
-    id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch, versions: SeenVersions
+    id: str,
+    caller: Caller,
+    language: Language,
+    store: EventStore,
+    search: EventSearch,
+    versions: SeenVersions,
 ) -> RecordResult:
     state = await search.current(versions)
     scope = viewer_scope(caller, state.reference_data)
@@ -207,18 +227,29 @@ async def event_detail(
     scope=Scope.EVENTS_WRITE,
 )
 async def event_replacement(
-    id: str, user: User, language: Language, body: JSONObject, store: EventStore, search: EventSearch
+    id: str,
+    user: User,
+    language: Language,
+    body: JSONObject,
+    store: EventStore,
+    search: EventSearch,
 ) -> msgspec.Raw | Created:
     id_ = _writable_id(id, user)
     if body.get("id") is not None and str(body["id"]) != str(id_):
-        raise ValidationError({"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]})
+        raise ValidationError(
+            {"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]}
+        )
     state = await search.state_for_writes()
     try:
         async with store.writer() as writer:
             before = (await writer.load([id_])).get(id_)
-            event = replace_event({**body, "id": id_}, state.reference_data, language, before, now())
+            event = replace_event(
+                {**body, "id": id_}, state.reference_data, language, before, now()
+            )
             if event.parent_event == id_:
-                raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
+                raise ValidationError(
+                    {"parent_event": [Message("An event cannot be part of itself.")]}
+                )
             if not (await writer.upsert([event])).unchanged:
                 entry = event_entry("create" if before is None else "update", id_)
                 await write_log(writer.connection, user, entry)
@@ -227,14 +258,20 @@ async def event_replacement(
     except SlugTaken as error:
         message = Message("Another event already has the slug {slug}.", slug=str(error))
         raise ValidationError({"slug": [message]}) from None
-    record = msgspec.Raw(state.render(build_detail_template(event), language, viewer_scope(user, state.reference_data)))
+    record = msgspec.Raw(
+        state.render(
+            build_detail_template(event), language, viewer_scope(user, state.reference_data)
+        )
+    )
     return record if before else Created(record, Link(f"{PATH}{id_}/"))
 
 
 @routes.delete(
     PATH + "{id}/",
     title=Message("Delete an event"),
-    description=Message("Deletes the event with this id. It is then listed among the deleted events."),
+    description=Message(
+        "Deletes the event with this id. It is then listed among the deleted events."
+    ),
     scope=Scope.EVENTS_WRITE,
 )
 async def event_deletion(id: str, user: User, store: EventStore) -> None:

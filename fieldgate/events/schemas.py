@@ -10,7 +10,9 @@ from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
 
 Figure = Annotated[int | None, Meta(description="Number of people or cases; null if unknown.")]
 Note = Annotated[str | None, Meta(description="Free text; null if there is none.")]
-OriginalLanguage = Annotated[str, Meta(description="Original language of the texts: en, fr, ar or es.")]
+OriginalLanguage = Annotated[
+    str, Meta(description="Original language of the texts: en, fr, ar or es.")
+]
 
 
 class AppealRecord(msgspec.Struct):
@@ -24,7 +26,10 @@ class AppealRecord(msgspec.Struct):
     start_date: Annotated[datetime | None, Meta(description="Start date.")]
     end_date: Annotated[datetime | None, Meta(description="End date.")]
     sector: Annotated[str, Meta(description="Office or cluster that submitted it.")]
-    atype: Annotated[int, Meta(description="0 DREF, 1 emergency appeal, 2 international, 3 forecast based action.")]
+    atype: Annotated[
+        int,
+        Meta(description="0 DREF, 1 emergency appeal, 2 international, 3 forecast based action."),
+    ]
     atype_display: Annotated[str, Meta(description="Name of the type.")]
     id: Annotated[int, Meta(description="Id.")]
     translation_module_original_language: OriginalLanguage
@@ -48,16 +53,25 @@ class FieldReportRecord(msgspec.Struct):
 
     id: Annotated[int, Meta(description="Id.")]
     status: Annotated[int, Meta(description="8 early warning, 9 event, 0 unknown.")]
-    is_covid_report: Annotated[bool | None, Meta(description="Whether the report is about COVID-19.")]
+    is_covid_report: Annotated[
+        bool | None, Meta(description="Whether the report is about COVID-19.")
+    ]
     visibility: Annotated[
-        int, Meta(description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat.")
+        int,
+        Meta(
+            description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat."
+        ),
     ]
     visibility_display: Annotated[str, Meta(description="Name of the visibility.")]
     created_at: Annotated[datetime, Meta(description="When the record was created.")]
     updated_at: Annotated[datetime, Meta(description="When the record was last changed.")]
     report_date: Annotated[datetime | None, Meta(description="Date of the report.")]
-    contacts: Annotated[list[PersonRecord], Meta(description="Contact persons; empty for anonymous callers.")]
-    countries: Annotated[list[MiniCountry], Meta(description="Countries concerned, ordered by name.")]
+    contacts: Annotated[
+        list[PersonRecord], Meta(description="Contact persons; empty for anonymous callers.")
+    ]
+    countries: Annotated[
+        list[MiniCountry], Meta(description="Countries concerned, ordered by name.")
+    ]
     num_injured: Figure
     num_dead: Figure
     num_missing: Figure
@@ -87,13 +101,19 @@ class FieldReportRecord(msgspec.Struct):
     epi_probable_cases: Figure
     epi_confirmed_cases: Figure
     epi_num_dead: Figure
-    epi_figures_source: Annotated[int | None, Meta(description="0 ministry of health, 1 WHO, 2 other.")]
+    epi_figures_source: Annotated[
+        int | None, Meta(description="0 ministry of health, 1 WHO, 2 other.")
+    ]
     epi_figures_source_display: Annotated[str | None, Meta(description="Name of the source.")]
     epi_cases_since_last_fr: Figure
     epi_deaths_since_last_fr: Figure
     epi_notes_since_last_fr: Note
-    request_assistance: Annotated[bool | None, Meta(description="Whether the government requests assistance.")]
-    ns_request_assistance: Annotated[bool | None, Meta(description="Whether the national society requests assistance.")]
+    request_assistance: Annotated[
+        bool | None, Meta(description="Whether the government requests assistance.")
+    ]
+    ns_request_assistance: Annotated[
+        bool | None, Meta(description="Whether the national society requests assistance.")
+    ]
     notes_health: Note
     notes_ns: Note
     notes_socioeco: Note
@@ -107,7 +127,10 @@ class FieldReportRecord(msgspec.Struct):
     gov_num_potentially_affected: Figure | UnsetType = UNSET
     other_num_potentially_affected: Figure | UnsetType = UNSET
     recent_affected: (
-        Annotated[int, Meta(description="Which figure of affected people is current: 1 to 6; 0 for none.")] | UnsetType
+        Annotated[
+            int, Meta(description="Which figure of affected people is current: 1 to 6; 0 for none.")
+        ]
+        | UnsetType
     ) = UNSET
 
 
@@ -117,19 +140,29 @@ class _EventFields(msgspec.Struct):
     num_affected: Figure
     ifrc_severity_level: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
     ifrc_severity_level_display: Annotated[str, Meta(description="Name of the severity level.")]
-    ifrc_severity_level_update_date: Annotated[datetime | None, Meta(description="When the level was last changed.")]
+    ifrc_severity_level_update_date: Annotated[
+        datetime | None, Meta(description="When the level was last changed.")
+    ]
     glide: Annotated[str, Meta(description="GLIDE number; empty if unknown.")]
     disaster_start_date: Annotated[
         datetime, Meta(description="Start of the disaster; lists are ordered by it, newest first.")
     ]
     created_at: Annotated[datetime, Meta(description="When the record was created.")]
-    auto_generated: Annotated[bool, Meta(description="Whether the event was created automatically.")]
-    is_featured: Annotated[bool, Meta(description="Whether the event is featured on the home page.")]
-    is_featured_region: Annotated[bool, Meta(description="Whether the event is featured on the pages of its regions.")]
+    auto_generated: Annotated[
+        bool, Meta(description="Whether the event was created automatically.")
+    ]
+    is_featured: Annotated[
+        bool, Meta(description="Whether the event is featured on the home page.")
+    ]
+    is_featured_region: Annotated[
+        bool, Meta(description="Whether the event is featured on the pages of its regions.")
+    ]
     updated_at: Annotated[datetime, Meta(description="When the record was last changed.")]
     id: Annotated[int, Meta(description="Id.")]
     slug: Annotated[str | None, Meta(description="Name of the event in URLs.")]
-    parent_event: Annotated[int | None, Meta(description="Id of the event this one was merged into.")]
+    parent_event: Annotated[
+        int | None, Meta(description="Id of the event this one was merged into.")
+    ]
     summary: Annotated[str, Meta(description="HTML, possibly empty.")]
     name: Annotated[str, Meta(description="Name.")]
 
@@ -137,16 +170,23 @@ class _EventFields(msgspec.Struct):
 class _EventRecordBase(_EventFields):
     """Fields that list and detail records share."""
 
-    countries: Annotated[list[MiniCountry], Meta(description="Affected countries, ordered by name.")]
-    auto_generated_source: Annotated[str | None, Meta(description="Source of an automatically created event.")]
+    countries: Annotated[
+        list[MiniCountry], Meta(description="Affected countries, ordered by name.")
+    ]
+    auto_generated_source: Annotated[
+        str | None, Meta(description="Source of an automatically created event.")
+    ]
     appeals: Annotated[list[AppealRecord], Meta(description="Appeals for the event, newest first.")]
     field_reports: Annotated[
-        list[FieldReportRecord], Meta(description="Field reports visible to the caller, newest first.")
+        list[FieldReportRecord],
+        Meta(description="Field reports visible to the caller, newest first."),
     ]
     tab_one_title: Annotated[str, Meta(description="Title of the first tab.")]
     tab_two_title: Annotated[str | None, Meta(description="Title of the second tab.")]
     tab_three_title: Annotated[str | None, Meta(description="Title of the third tab.")]
-    emergency_response_contact_email: Annotated[str | None, Meta(description="Email address of the response team.")]
+    emergency_response_contact_email: Annotated[
+        str | None, Meta(description="Email address of the response team.")
+    ]
     active_deployments: Annotated[int, Meta(description="Number of people currently deployed.")]
     translation_module_original_language: OriginalLanguage
 
@@ -154,10 +194,16 @@ class _EventRecordBase(_EventFields):
 class EventRecord(_EventRecordBase):
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
     countries_for_preview: (
-        Annotated[list[MiniCountry], Meta(description="Countries to show in previews, if they are not `countries`.")]
+        Annotated[
+            list[MiniCountry],
+            Meta(description="Countries to show in previews, if they are not `countries`."),
+        ]
         | UnsetType
     ) = UNSET
-    demo: Annotated[bool, Meta(description="True in invented events; others do not have it.")] | UnsetType = UNSET
+    demo: (
+        Annotated[bool, Meta(description="True in invented events; others do not have it.")]
+        | UnsetType
+    ) = UNSET
 
 
 class JoinedIds(msgspec.Struct):
@@ -174,7 +220,9 @@ class FlatEvent(_EventFields):
     appeals: Annotated[JoinedIds, Meta(description="Appeals for the event, newest first.")]
     countries: Annotated[JoinedCountries, Meta(description="Affected countries, ordered by name.")]
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
-    field_reports: Annotated[JoinedIds, Meta(description="Field reports visible to the caller, newest first.")]
+    field_reports: Annotated[
+        JoinedIds, Meta(description="Field reports visible to the caller, newest first.")
+    ]
 
 
 class KeyFigureRecord(msgspec.Struct):
@@ -212,27 +260,45 @@ class FeaturedDocumentRecord(msgspec.Struct):
 class EventDetail(_EventRecordBase):
     dtype: Annotated[int | None, Meta(description="Id of the disaster type.")]
     districts: Annotated[list[DistrictRecord], Meta(description="Affected districts.")]
-    contacts: Annotated[list[EventPersonRecord], Meta(description="Contact persons; empty for anonymous callers.")]
+    contacts: Annotated[
+        list[EventPersonRecord], Meta(description="Contact persons; empty for anonymous callers.")
+    ]
     key_figures: Annotated[list[KeyFigureRecord], Meta(description="Key figures.")]
     hide_attached_field_reports: Annotated[bool, Meta(description="Display hint for websites.")]
     hide_field_report_map: Annotated[bool, Meta(description="Display hint for websites.")]
-    featured_documents: Annotated[list[FeaturedDocumentRecord], Meta(description="Featured documents, newest first.")]
+    featured_documents: Annotated[
+        list[FeaturedDocumentRecord], Meta(description="Featured documents, newest first.")
+    ]
     links: Annotated[list[EventLinkRecord], Meta(description="Related links.")]
-    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries to show in previews.")]
+    countries_for_preview: Annotated[
+        list[MiniCountry], Meta(description="Countries to show in previews.")
+    ]
     response_activity_count: Annotated[int, Meta(description="Number of response activities.")]
     visibility: Annotated[
-        int, Meta(description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat.")
+        int,
+        Meta(
+            description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat."
+        ),
     ]
-    demo: Annotated[bool, Meta(description="True in invented events; others do not have it.")] | UnsetType = UNSET
+    demo: (
+        Annotated[bool, Meta(description="True in invented events; others do not have it.")]
+        | UnsetType
+    ) = UNSET
 
 
 class MiniEvent(msgspec.Struct):
     id: Annotated[int, Meta(description="Id.")]
     slug: Annotated[str | None, Meta(description="Name of the event in URLs.")]
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
-    auto_generated_source: Annotated[str | None, Meta(description="Source of an automatically created event.")]
-    emergency_response_contact_email: Annotated[str | None, Meta(description="Email address of the response team.")]
-    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries to show in previews.")]
+    auto_generated_source: Annotated[
+        str | None, Meta(description="Source of an automatically created event.")
+    ]
+    emergency_response_contact_email: Annotated[
+        str | None, Meta(description="Email address of the response team.")
+    ]
+    countries_for_preview: Annotated[
+        list[MiniCountry], Meta(description="Countries to show in previews.")
+    ]
     name: Annotated[str, Meta(description="Name.")]
     translation_module_original_language: OriginalLanguage
 

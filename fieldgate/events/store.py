@@ -13,12 +13,30 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 
-from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Snapshot, in_bound_list, paginate, snapshot
+from fieldgate.db import (
+    Database,
+    DataVersions,
+    PreparedQuery,
+    RowPage,
+    Snapshot,
+    in_bound_list,
+    paginate,
+    snapshot,
+)
 from fieldgate.db.tables import topic_versions
 from fieldgate.events.event_writer import BulkWriteResult, EventWriter
 from fieldgate.events.model import Event, Visibility, unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
-from fieldgate.events.tables import TOPIC, WHOLE_TOPIC, deleted, documents, events, index_rows, sources, words
+from fieldgate.events.tables import (
+    TOPIC,
+    WHOLE_TOPIC,
+    deleted,
+    documents,
+    events,
+    index_rows,
+    sources,
+    words,
+)
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.pagination import PageRequest
 
@@ -64,7 +82,9 @@ class EventStore:
         self._by_slug = PreparedQuery(database, stored.where(events.c.slug == bindparam("slug")))
         # With the version in one statement, so that both are of one state.
         rows = select(documents.c.id, documents.c.document, _EVENTS_VERSION.scalar_subquery())
-        self._documents = PreparedQuery(database, rows.where(in_bound_list(database, documents.c.id, "ids")))
+        self._documents = PreparedQuery(
+            database, rows.where(in_bound_list(database, documents.c.id, "ids"))
+        )
 
     # Writing
 
@@ -74,7 +94,9 @@ class EventStore:
         async with self._database.transaction() as connection:
             # One writer at a time, so that versions are committed in order.
             await connection.execute(
-                select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC).with_for_update()
+                select(topic_versions.c.version)
+                .where(topic_versions.c.topic == TOPIC)
+                .with_for_update()
             )
             yield EventWriter(connection, self._data_versions)
 
@@ -87,7 +109,9 @@ class EventStore:
         """Delete the demo events, without recording the deletions."""
         async with self._database.transaction() as connection:
             is_demo = select(events.c.id).where(events.c.is_demo)
-            count: int = (await connection.execute(select(func.count()).select_from(is_demo.subquery()))).scalar_one()
+            count: int = (
+                await connection.execute(select(func.count()).select_from(is_demo.subquery()))
+            ).scalar_one()
             if count:
                 await self._data_versions.bump(connection, TOPIC, WHOLE_TOPIC)
                 for table in (index_rows, documents, words, deleted, sources):
@@ -96,10 +120,16 @@ class EventStore:
             return count
 
     async def has_demo(self) -> bool:
-        return await self._database.first(select(events.c.id).where(events.c.is_demo).limit(1)) is not None
+        return (
+            await self._database.first(select(events.c.id).where(events.c.is_demo).limit(1))
+            is not None
+        )
 
     async def has_real(self) -> bool:
-        return await self._database.first(select(events.c.id).where(~events.c.is_demo).limit(1)) is not None
+        return (
+            await self._database.first(select(events.c.id).where(~events.c.is_demo).limit(1))
+            is not None
+        )
 
     # Reads that belong to an index
 
@@ -115,7 +145,9 @@ class EventStore:
         builder = IndexBuilder()
         async with self._opened(state) as state:
             version = await _index_version(state)
-            async for some in state.batches(_SELECT_INDEX_ROWS.where(index_rows.c.parent_event.is_(None))):
+            async for some in state.batches(
+                _SELECT_INDEX_ROWS.where(index_rows.c.parent_event.is_(None))
+            ):
                 await asyncio.to_thread(builder.add, some)
         return version, await asyncio.to_thread(builder.build)
 
@@ -136,19 +168,27 @@ class EventStore:
                 rows += [IndexRow(*row[:-1]) for row in some if row[-1] is None]
                 gone += [row[0] for row in some if row[-1] is not None]
                 if len(rows) >= MAX_CHANGES_AT_ONCE:
-                    index, rows, gone = await asyncio.to_thread(index.with_changes, rows, gone), [], []
+                    index, rows, gone = (
+                        await asyncio.to_thread(index.with_changes, rows, gone),
+                        [],
+                        [],
+                    )
         if rows or gone:
             index = await asyncio.to_thread(index.with_changes, rows, gone)
         return IndexUpdate(version, index, changed_ids)
 
-    async def documents(self, ids: Sequence[int], version: int, state: Snapshot | None = None) -> list[bytes]:
+    async def documents(
+        self, ids: Sequence[int], version: int, state: Snapshot | None = None
+    ) -> list[bytes]:
         """The documents of events, in the order of the ids."""
         if state is None:
             rows: Sequence[Sequence[Any]] = await self._documents.all(ids=ids)
             if len(rows) < len(ids) or (rows and rows[0][2] != version):
                 raise StaleIndex
         else:
-            rows = await state.rows(select(documents.c.id, documents.c.document).where(documents.c.id.in_(ids)))
+            rows = await state.rows(
+                select(documents.c.id, documents.c.document).where(documents.c.id.in_(ids))
+            )
         found = {row[0]: row[1] for row in rows}
         return [found[id_] for id_ in ids]
 
@@ -184,13 +224,19 @@ class EventStore:
             row = await self._by_id.first(id=key) if key < 2**63 else None
         return None if row is None else StoredEvent(unpack(row[0]), row[1])
 
-    async def list_deleted(self, since: datetime | None, scope: ViewerScope, page: PageRequest) -> RowPage:
+    async def list_deleted(
+        self, since: datetime | None, scope: ViewerScope, page: PageRequest
+    ) -> RowPage:
         """Events a caller could see in lists and no longer can, oldest deletion first."""
         is_kept = and_(deleted.c.kept_visibility.is_not(None), _visible_condition(scope, "kept_"))
-        query = select(deleted.c.id, deleted.c.deleted_at).where(_visible_condition(scope), ~is_kept)
+        query = select(deleted.c.id, deleted.c.deleted_at).where(
+            _visible_condition(scope), ~is_kept
+        )
         if since is not None:
             query = query.where(deleted.c.deleted_at >= since)
-        return await paginate(self._database, query, page, order_by=[deleted.c.deleted_at, deleted.c.id])
+        return await paginate(
+            self._database, query, page, order_by=[deleted.c.deleted_at, deleted.c.id]
+        )
 
 
 def _visible_condition(scope: ViewerScope, prefix: str = "") -> ColumnElement[bool]:
@@ -198,10 +244,15 @@ def _visible_condition(scope: ViewerScope, prefix: str = "") -> ColumnElement[bo
     visibility, countries = deleted.c[prefix + "visibility"], deleted.c[prefix + "countries"]
     seen: ColumnElement[bool] = visibility.in_(sorted(scope.levels))
     for country in scope.countries:
-        seen = or_(seen, and_(visibility == Visibility.SOCIETIES, countries.contains(f",{country},")))
+        seen = or_(
+            seen, and_(visibility == Visibility.SOCIETIES, countries.contains(f",{country},"))
+        )
     return seen
 
 
 async def _index_version(state: Snapshot) -> IndexVersion:
-    found = dict(tuple(row) for row in await state.rows(select(topic_versions.c.topic, topic_versions.c.version)))
+    found = dict(
+        tuple(row)
+        for row in await state.rows(select(topic_versions.c.topic, topic_versions.c.version))
+    )
     return IndexVersion(found.get(TOPIC, 0), found.get(WHOLE_TOPIC, 0))

@@ -17,7 +17,9 @@ from sqlalchemy import (
 from fieldgate.db import Timestamp, metadata
 
 TOPIC = "events"  # of their data version
-WHOLE_TOPIC = "events, as a whole"  # its version is raised when rows changed without a version of their own
+WHOLE_TOPIC = (
+    "events, as a whole"  # its version is raised when rows changed without a version of their own
+)
 
 EVENT_ID = BigInteger().with_variant(Integer, "sqlite")
 
@@ -45,7 +47,9 @@ index_rows = Table(
     Column("created", Timestamp, nullable=False),
     Column("updated", Timestamp, nullable=False),
     Column("facets", Text, nullable=False),  # words of `facets.py`, separated by spaces
-    Column("num_affected", BigInteger, nullable=False),  # this and the next three are the fields of `EventFigures`
+    Column(
+        "num_affected", BigInteger, nullable=False
+    ),  # this and the next three are the fields of `EventFigures`
     Column("appeals", Integer, nullable=False),
     Column("requested_cents", BigInteger, nullable=False),
     Column("funded_cents", BigInteger, nullable=False),
@@ -70,7 +74,9 @@ words = Table(
 )
 
 # The `EVENT_FORMAT` of the three tables above. It has one row, which the first event brings along.
-event_format = Table("event_format", metadata, Column("format", Integer, primary_key=True, autoincrement=False))
+event_format = Table(
+    "event_format", metadata, Column("format", Integer, primary_key=True, autoincrement=False)
+)
 
 # Events that are no longer in lists: deleted, merged into another, or hidden from some callers.
 deleted = Table(
@@ -100,11 +106,19 @@ syncs = Table(
     Column("since", Timestamp),
     Column("is_filtered", Boolean, nullable=False),
     Column("reached", BigInteger, nullable=False),  # the offset up to which everything is written
-    Column("last_ids", Text, nullable=False, server_default="[]"),  # of the records before that offset, as JSON
+    Column(
+        "last_ids", Text, nullable=False, server_default="[]"
+    ),  # of the records before that offset, as JSON
     Column("is_full", Boolean, nullable=False, server_default=false()),  # requests all details
-    Column("run", BigInteger, nullable=False, server_default="0"),  # its number, higher than that of any earlier one
-    Column("walk", BigInteger, nullable=False, server_default="0"),  # of its last walk through the list; at least `run`
-    Column("failing", Text, nullable=False, server_default=""),  # ids of events to fetch again, separated by spaces
+    Column(
+        "run", BigInteger, nullable=False, server_default="0"
+    ),  # its number, higher than that of any earlier one
+    Column(
+        "walk", BigInteger, nullable=False, server_default="0"
+    ),  # of its last walk through the list; at least `run`
+    Column(
+        "failing", Text, nullable=False, server_default=""
+    ),  # ids of events to fetch again, separated by spaces
 )
 
 # The server each event was pulled from. The source of an event without a row is unknown.
@@ -113,9 +127,15 @@ sources = Table(
     metadata,
     Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("source", String(500), nullable=False, index=True),
-    Column("with_token", Boolean, nullable=False),  # at least once; a run without a token cannot tell if it was deleted
-    Column("listed_in", BigInteger, nullable=False),  # the last walk through the list in which the server had it
+    Column(
+        "with_token", Boolean, nullable=False
+    ),  # at least once; a run without a token cannot tell if it was deleted
+    Column(
+        "listed_in", BigInteger, nullable=False
+    ),  # the last walk through the list in which the server had it
     Column("digest", LargeBinary, nullable=False),  # of the list record
-    Column("detail_in", BigInteger, nullable=False),  # the last run that requested the detail record, 0 for none
+    Column(
+        "detail_in", BigInteger, nullable=False
+    ),  # the last run that requested the detail record, 0 for none
     Column("detail_at", Timestamp),  # when that run began
 )

@@ -47,7 +47,8 @@ class Application:
         suffixed = {
             path.rstrip("/") + JSON_SUFFIX: endpoint
             for path, endpoint in endpoints.items()
-            if by_path[path][0].response.kind is not ResponseKind.RAW and not path.rstrip("/").endswith("}")
+            if by_path[path][0].response.kind is not ResponseKind.RAW
+            and not path.rstrip("/").endswith("}")
         }
         declared = {**endpoints, **suffixed}
         aliased = {
@@ -56,7 +57,9 @@ class Application:
             for path, endpoint in declared.items()
             if path.startswith((prefix + "/", prefix + JSON_SUFFIX))
         }
-        self._router = Router({**declared, **{path: aliased[path] for path in aliased if path not in declared}})
+        self._router = Router(
+            {**declared, **{path: aliased[path] for path in aliased if path not in declared}}
+        )
         self._not_found_endpoint = Endpoint(UNKNOWN_PATH, [], app_context)
         self._is_unsupported = other_paths.unsupported.fullmatch
         self._unsupported_endpoints = {
@@ -101,7 +104,11 @@ def _collapse_leading_slashes(scope: Any) -> Any:
     """The scope with one slash at the start of the path. A page at `//host/` could have links to another host."""
     raw_path: bytes = scope["raw_path"]
     extra = len(raw_path) - len(raw_path.lstrip(b"/")) - 1
-    return {**scope, "path": scope["path"][extra:], "raw_path": raw_path[extra:]} if extra > 0 else scope
+    return (
+        {**scope, "path": scope["path"][extra:], "raw_path": raw_path[extra:]}
+        if extra > 0
+        else scope
+    )
 
 
 Target = TypeVar("Target")
@@ -114,7 +121,9 @@ class Router(Generic[Target]):
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
         self._exact: dict[str, Target] = {}
-        self._patterns: dict[int, list[tuple[re.Pattern[str], Target]]] = defaultdict(list)  # by number of slashes
+        self._patterns: dict[int, list[tuple[re.Pattern[str], Target]]] = defaultdict(
+            list
+        )  # by number of slashes
         for path in sorted(targets, key=_precedence):
             bare = path.rstrip("/")
             if "{" in path:

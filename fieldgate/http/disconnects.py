@@ -15,13 +15,18 @@ async def wait_for_disconnect(receive: Receive) -> None:
     try:
         while (await receive())["type"] != "http.disconnect":
             pass
-    except RequestTimeout:  # the client announced a body and does not send it, but it may be there and read
+    except (
+        RequestTimeout
+    ):  # the client announced a body and does not send it, but it may be there and read
         await asyncio.Event().wait()
 
 
 async def run_until_disconnect(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
     """Run work that writes nothing. It is cancelled if the client disconnects: then raise `RequestTimeout`."""
-    running, disconnected = asyncio.create_task(work), asyncio.create_task(wait_for_disconnect(receive))
+    running, disconnected = (
+        asyncio.create_task(work),
+        asyncio.create_task(wait_for_disconnect(receive)),
+    )
     try:
         await asyncio.wait((running, disconnected), return_when=asyncio.FIRST_COMPLETED)
         if not running.done():

@@ -21,7 +21,9 @@ _FALSE_VALUES = ("false", "0", "none")
 
 def check_query(operation: Operation, given: Mapping[str, str], query_string: bytes) -> None:
     """Refuse a query of a write that asks for a dry run twice, under another name, or where it is not supported."""
-    if [name for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)].count(DRY_RUN) > 1:
+    if [
+        name for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    ].count(DRY_RUN) > 1:
         raise ValidationError({DRY_RUN: [_IN_QUERY]})
     known = operation.query_names & {DRY_RUN}
     hint = Message("This parameter is named dry_run: send ?dry_run=true.")
@@ -34,7 +36,11 @@ def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> Non
 
 
 def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, object]]) -> None:
-    message = hint if DRY_RUN in operation.query_names else Message("A dry run is not possible here; nothing was done.")
+    message = (
+        hint
+        if DRY_RUN in operation.query_names
+        else Message("A dry run is not possible here; nothing was done.")
+    )
     if errors := {name: [message] for name, value in given if _is_dry_run_request(name, value)}:
         raise ValidationError(errors)
 

@@ -36,10 +36,21 @@ from fieldgate.http.negotiation import Format, negotiate
 from fieldgate.http.operations import AssetLimit, BodyKind, Operation, RecordResult
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing
-from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, read_cookie
+from fieldgate.http.request.authentication import (
+    SESSION_COOKIE,
+    Authenticator,
+    authenticate,
+    read_cookie,
+)
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
-from fieldgate.http.request.request_body import CONNECTION_CLOSE, BodyDrainer, BodyStream, IncomingBody, Receive
+from fieldgate.http.request.request_body import (
+    CONNECTION_CLOSE,
+    BodyDrainer,
+    BodyStream,
+    IncomingBody,
+    Receive,
+)
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.request_parsing import (
     LANGUAGE_COOKIE,
@@ -51,7 +62,12 @@ from fieldgate.http.request_parsing import (
 )
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder, wants_error_page
+from fieldgate.http.response.response_builder import (
+    ErrorContext,
+    PageRenderer,
+    ResponseBuilder,
+    wants_error_page,
+)
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
@@ -64,7 +80,9 @@ from fieldgate.settings import Settings
 log = logging.getLogger("fieldgate.error")
 
 MAX_CACHED_HEADS = 1024  # per endpoint
-MAX_CACHED_HEAD_BYTES = 600  # longer heads are parsed each time; a parsed head takes ten times its size
+MAX_CACHED_HEAD_BYTES = (
+    600  # longer heads are parsed each time; a parsed head takes ten times its size
+)
 BODY_BYTES_PER_COST = 256 * 1024
 OPTIONS_RATE_COST = 0.1  # of a browser's preflight, which comes before another request
 NO_BASE_URL = BaseURL("", False)
@@ -120,11 +138,15 @@ class Request(msgspec.Struct):
     client: ClientAddress
     receive: Receive
     caller: Caller = ANONYMOUS
-    fields: Mapping[str, str | body_parsing.UploadedFile] | None = None  # of an internal call, instead of a body
+    fields: Mapping[str, str | body_parsing.UploadedFile] | None = (
+        None  # of an internal call, instead of a body
+    )
     body: IncomingBody | None = None  # once it is needed
     # About the rate limit; None before the request is counted.
     rate_headers: Sequence[Header] | None = None
-    unpaid_rate_cost: float = 0.0  # of a conditional request; not paid if the response is a 304 that is at hand
+    unpaid_rate_cost: float = (
+        0.0  # of a conditional request; not paid if the response is a 304 that is at hand
+    )
     is_internal: bool = False  # a page calls the API; the request for the page is counted
     request_id: bytes = b""
     base_url: BaseURL = NO_BASE_URL
@@ -135,7 +157,11 @@ class Endpoint:
     """All operations of one path."""
 
     def __init__(
-        self, path: str, operations: Sequence[Operation], app_context: AppContext, not_found: Message | None = None
+        self,
+        path: str,
+        operations: Sequence[Operation],
+        app_context: AppContext,
+        not_found: Message | None = None,
     ) -> None:
         """`not_found` is the message of an endpoint without operations."""
         self._path = path
@@ -148,15 +174,22 @@ class Endpoint:
             self._operations["HEAD"] = self._operations["GET"]
         self._default_operation = operations[0] if operations else None
         self._checks_host = all(operation.route.checks_host for operation in operations)
-        self._response_builder = ResponseBuilder(operations, app_context.cors, app_context.page_renderer)
+        self._response_builder = ResponseBuilder(
+            operations, app_context.cors, app_context.page_renderer
+        )
         self._resolvers = {
-            operation.route.method: resolve_parameters(operation, app_context.services) for operation in operations
+            operation.route.method: resolve_parameters(operation, app_context.services)
+            for operation in operations
         }
         self._parsed_requests = BoundedCache[RequestHead, ParsedRequest](MAX_CACHED_HEADS)
-        self._rate_costs = {method: operation.rate_cost for method, operation in self._operations.items()}
+        self._rate_costs = {
+            method: operation.rate_cost for method, operation in self._operations.items()
+        }
         self._rate_costs["OPTIONS"] = OPTIONS_RATE_COST * min((1.0, *self._rate_costs.values()))
 
-    async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
+    async def __call__(
+        self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any
+    ) -> None:
         """Respond to a request over ASGI. Errors become responses too."""
         started = perf_counter()
         app = self._app_context
@@ -177,9 +210,13 @@ class Endpoint:
         finally:
             app.overload.requests -= 1
             if request.unread_bytes:
-                app.overload.responses.release(caller_key(request.caller, client.address), request.unread_bytes)
+                app.overload.responses.release(
+                    caller_key(request.caller, client.address), request.unread_bytes
+                )
 
-    async def _response_or_error(self, request: Request, scheme: str, *, is_clean: bool) -> Response:
+    async def _response_or_error(
+        self, request: Request, scheme: str, *, is_clean: bool
+    ) -> Response:
         """Make the response. It holds its bytes of `Overload.responses` until it is sent."""
         app = self._app_context
         try:
@@ -187,15 +224,23 @@ class Endpoint:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
             if self._checks_host:  # all but health checks
                 app.overload.check_requests()
-                request.base_url = app.host_policy.base_url_for(scheme, request.client.peer, request.headers)
+                request.base_url = app.host_policy.base_url_for(
+                    scheme, request.client.peer, request.headers
+                )
             if b"authorization" not in request.headers and b"cookie" not in request.headers:
                 self._count_request(request)  # as early as possible: nothing has to be looked up
             response = await self._respond(request, request.base_url)
-            if response.stream is not None:  # not in the turn of a costly read: an export waits for its own turn
-                response = await run_until_disconnect(request.receive, responses.start_stream(response, request.method))
+            if (
+                response.stream is not None
+            ):  # not in the turn of a costly read: an export waits for its own turn
+                response = await run_until_disconnect(
+                    request.receive, responses.start_stream(response, request.method)
+                )
             if response.stream is None and len(response.body) > MAX_WHOLE_BYTES:
                 caller = caller_key(request.caller, request.client.address)
-                request.unread_bytes = await app.overload.responses.acquire(caller, len(response.body))
+                request.unread_bytes = await app.overload.responses.acquire(
+                    caller, len(response.body)
+                )
         except Exception as error:
             return await responses.encode(self._error_response(error, request), encoding="")
         finally:
@@ -204,7 +249,12 @@ class Endpoint:
         return response
 
     async def _send(
-        self, request: Request, response: Response, body: BodyStream | None, send: Any, started: float
+        self,
+        request: Request,
+        response: Response,
+        body: BodyStream | None,
+        send: Any,
+        started: float,
     ) -> None:
         app = self._app_context
         extra = self._extra_headers(request)
@@ -218,7 +268,9 @@ class Endpoint:
                 request.receive, send, response, extra, request.headers, request.method
             )
         except NoProgress:  # the HTTP server closes the connection: the client sees that the response is not complete
-            log.warning("A client did not read its response for too long", extra=self._log_fields(request))
+            log.warning(
+                "A client did not read its response for too long", extra=self._log_fields(request)
+            )
         except Exception as error:  # the headers are sent: the connection can only be closed
             if app.outage_problem(error) is None:  # it logs an outage once
                 self._log_error("broken off", error, request)
@@ -270,7 +322,11 @@ class Endpoint:
             return self._response_builder.error_response(problem, context.request.language)
 
     async def _respond(self, request: Request, base_url: BaseURL) -> Response:
-        if request.method == "POST" and "GET" in self._operations and is_form_post(request.query_string):
+        if (
+            request.method == "POST"
+            and "GET" in self._operations
+            and is_form_post(request.query_string)
+        ):
             return await self._form_response(request, base_url)
         operation = self._operations.get(request.method, self._default_operation)
         try:
@@ -285,7 +341,9 @@ class Endpoint:
             raise
         await self._authenticate(request)
         if request.method not in self._operations:
-            raise MethodNotAllowed(request.method[:20], self._response_builder.allowed_methods.decode())
+            raise MethodNotAllowed(
+                request.method[:20], self._response_builder.allowed_methods.decode()
+            )
         if operation.route.requires_login and request.caller.is_anonymous:
             raise Unauthorized
         if request.caller.limits is not NO_LIMITS:
@@ -299,7 +357,9 @@ class Endpoint:
             self._count_cost(request, parsed.extra_cost, is_reduced=is_reduced)
         return await self._handle(operation, context, request)
 
-    async def _handle(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
+    async def _handle(
+        self, operation: Operation, context: HandlerContext, request: Request
+    ) -> Response:
         parsed = context.request
         if operation.caching.is_cacheable and parsed.format is not Format.HTML:
             return await self._cached_response(operation, context, request)
@@ -313,47 +373,70 @@ class Endpoint:
             async with self._app_context.overload.writes.slot(request.caller.quota_id):
                 result = await self._call_handler(operation, context)
             return await self._build_response(operation, context, result)
-        return await self._take_turn(context, request, lambda: self._make_response(operation, context))
+        return await self._take_turn(
+            context, request, lambda: self._make_response(operation, context)
+        )
 
     async def _take_turn(
-        self, context: HandlerContext, request: Request, make: Callable[[], Coroutine[Any, Any, Response]]
+        self,
+        context: HandlerContext,
+        request: Request,
+        make: Callable[[], Coroutine[Any, Any, Response]],
     ) -> Response:
         """Make the response to a read. If that is costly, callers take turns, and it ends when the client leaves."""
         if not context.request.extra_cost or request.is_internal:
             return await make()
 
         async def make_in_turn() -> Response:
-            async with self._app_context.overload.costly.slot(caller_key(request.caller, request.client.address)):
+            async with self._app_context.overload.costly.slot(
+                caller_key(request.caller, request.client.address)
+            ):
                 return await make()
 
         return await run_until_disconnect(request.receive, make_in_turn())
 
     async def _make_response(self, operation: Operation, context: HandlerContext) -> Response:
-        return await self._build_response(operation, context, await self._call_handler(operation, context))
+        return await self._build_response(
+            operation, context, await self._call_handler(operation, context)
+        )
 
     async def _form_response(self, request: Request, base_url: BaseURL) -> Response:
         """Handle the form of a page: a redirect to the result, or the page again with errors or a preview."""
         name, page_query = split_form_query(request.query_string)
         page_headers = {**request.headers, b"accept": Format.HTML.content_type}
-        page_request = msgspec.structs.replace(request, query_string=page_query, headers=page_headers)
+        page_request = msgspec.structs.replace(
+            request, query_string=page_query, headers=page_headers
+        )
         operation = self._operations["GET"]
         parsed = self._parse(operation, page_request, base_url)
         await self._authenticate(request)
         if request.caller.limits is not NO_LIMITS:
             _check_limits(operation, request)
-        context = HandlerContext("GET", parsed, request.caller, request.client, request.headers, request.receive)
-        result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
+        context = HandlerContext(
+            "GET", parsed, request.caller, request.client, request.headers, request.receive
+        )
+        result = await self._app_context.page_forms.submit(
+            FormPost(operation, name, context, self._open_body(request))
+        )
         if not isinstance(result, Response):
             context.form = result
-            async with self._app_context.overload.costly.slot(caller_key(request.caller, request.client.address)):
-                return await self._build_response(operation, context, await self._call_handler(operation, context))
+            async with self._app_context.overload.costly.slot(
+                caller_key(request.caller, request.client.address)
+            ):
+                return await self._build_response(
+                    operation, context, await self._call_handler(operation, context)
+                )
         return await self._build_response(operation, context, result)
 
     async def _options_response(self, request: Request) -> Response:
-        if b"access-control-request-method" not in request.headers:  # a browser's preflight carries no credentials
+        if (
+            b"access-control-request-method" not in request.headers
+        ):  # a browser's preflight carries no credentials
             await self._authenticate(request)
         language = negotiate(request.headers.get(b"accept-language", b""))
-        return await responses.encode(self._response_builder.options_response(language, request.headers), encoding="")
+        return await responses.encode(
+            self._response_builder.options_response(language, request.headers), encoding=""
+        )
 
     async def _authenticate(self, request: Request) -> None:
         """Find the caller of a request with credentials, and count the request for the rate limit."""
@@ -383,7 +466,9 @@ class Endpoint:
         """Refuse a caller whose credentials were revoked while the body was sent: a client can send it slowly."""
         if request.caller.is_anonymous or request.is_internal:
             return
-        caller = await authenticate(request.headers, request.client.address, self._app_context.authenticator)
+        caller = await authenticate(
+            request.headers, request.client.address, self._app_context.authenticator
+        )
         if caller.id != request.caller.id:
             raise Unauthorized
 
@@ -404,14 +489,23 @@ class Endpoint:
 
     def _count_body(self, request: Request) -> None:
         """Count a large body that was parsed. Raise `RateLimited` if there are too many."""
-        if request.body is not None and request.body.loaded_bytes > BODY_BYTES_PER_COST and not request.is_internal:
-            self._count_cost(request, request.body.loaded_bytes / BODY_BYTES_PER_COST, is_reduced=False)
+        if (
+            request.body is not None
+            and request.body.loaded_bytes > BODY_BYTES_PER_COST
+            and not request.is_internal
+        ):
+            self._count_cost(
+                request, request.body.loaded_bytes / BODY_BYTES_PER_COST, is_reduced=False
+            )
 
     def _count_rest(self, request: Request) -> None:
         """Count the rest of a conditional request: its response is not 304, or has to be made to know that."""
         if request.unpaid_rate_cost:
             self._app_context.rate_limiter.charge(
-                request.caller.quota_id, request.client.address, request.method, request.unpaid_rate_cost
+                request.caller.quota_id,
+                request.client.address,
+                request.method,
+                request.unpaid_rate_cost,
             )
             request.unpaid_rate_cost = 0.0
 
@@ -437,7 +531,9 @@ class Endpoint:
                 self._parsed_requests.put(head, parsed)
         return parsed
 
-    async def _cached_response(self, operation: Operation, context: HandlerContext, request: Request) -> Response:
+    async def _cached_response(
+        self, operation: Operation, context: HandlerContext, request: Request
+    ) -> Response:
         """The response for the current data versions, from the cache if possible."""
         app, policy = self._app_context, operation.caching
         audience = policy.audience_key(context.caller) if policy.audience_key else ""
@@ -470,7 +566,9 @@ class Endpoint:
 
         return await self._take_turn(context, request, make)
 
-    async def _read_body(self, operation: Operation, context: HandlerContext, request: Request) -> None:
+    async def _read_body(
+        self, operation: Operation, context: HandlerContext, request: Request
+    ) -> None:
         spec = operation.body
         if spec.csrf_protected:
             check_csrf(context.caller, request.headers)
@@ -485,14 +583,20 @@ class Endpoint:
             items = [item for item in context.body if isinstance(item, dict)]
             dry_run.check_body(operation, (pair for item in items for pair in item.items()))
             names = dict.fromkeys(chain.from_iterable(items))
-            context.request = _add_unknown_fields(context.request, names, field_names(*get_args(spec.type)))
+            context.request = _add_unknown_fields(
+                context.request, names, field_names(*get_args(spec.type))
+            )
             return
         known = field_names(spec.type)
         if spec.kind is BodyKind.JSON_OBJECT:
             values = await body.read_object(limit)
-            known |= field_names(operation.response.type)  # a client may send back the record that it read
+            known |= field_names(
+                operation.response.type
+            )  # a client may send back the record that it read
         else:
-            encoded = encoded_fields(spec.type) if spec.kind is BodyKind.STRUCT else frozenset[str]()
+            encoded = (
+                encoded_fields(spec.type) if spec.kind is BodyKind.STRUCT else frozenset[str]()
+            )
             if request.fields is None:
                 values = await body.read_fields(limit, encoded)
             else:
@@ -504,7 +608,10 @@ class Endpoint:
     async def _check_ignored_body(self, operation: Operation, request: Request) -> None:
         """A body is ignored by an operation without one, unless it asks for a dry run."""
         values: dict[str, Any] = {}
-        if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
+        if (
+            request.headers.get(b"content-length", b"0") != b"0"
+            or b"transfer-encoding" in request.headers
+        ):
             with suppress(Problem):
                 values = await self._open_body(request).read_fields(body_parsing.BodyLimit())
         dry_run.check_body(operation, values.items())
@@ -513,11 +620,16 @@ class Endpoint:
         if request.body is None:
             caller = caller_key(request.caller, request.client.address)
             app = self._app_context
-            request.body = IncomingBody(request.receive, request.headers, app.settings.spool, app.overload, caller)
+            request.body = IncomingBody(
+                request.receive, request.headers, app.settings.spool, app.overload, caller
+            )
         return request.body
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:
-        arguments = {name: resolve(context) for name, resolve in self._resolvers[operation.route.method].items()}
+        arguments = {
+            name: resolve(context)
+            for name, resolve in self._resolvers[operation.route.method].items()
+        }
         return await operation.handler(**arguments)
 
     async def _build_response(
@@ -531,7 +643,9 @@ class Endpoint:
         language = negotiate(get(b"accept-language", b""))
         if isinstance(error, Problem):
             problem = error
-        elif outage := self._app_context.outage_problem(error):  # logged once, and not for every request
+        elif outage := self._app_context.outage_problem(
+            error
+        ):  # logged once, and not for every request
             problem = outage
         else:
             self._log_error("failed", error, request)
@@ -561,7 +675,11 @@ class Endpoint:
 
     def _loggable_path(self, request: Request) -> bytes:
         """The path without secrets: its template, or of an unknown path what does not look like a token."""
-        return self._path.encode() if SECRET in self._path else _TOKEN.sub(SECRET.encode(), request.path)
+        return (
+            self._path.encode()
+            if SECRET in self._path
+            else _TOKEN.sub(SECRET.encode(), request.path)
+        )
 
 
 def _check_limits(operation: Operation, request: Request) -> None:
@@ -572,19 +690,27 @@ def _check_limits(operation: Operation, request: Request) -> None:
     if limits.assets is None or route.scope is Scope.NONE:
         return
     if route.asset_limit is AssetLimit.REFUSED:
-        raise Forbidden(Message("This token is limited to some assets, and this is not only about these."))
-    if route.asset_limit is AssetLimit.PATH and not limits.includes_asset(request.path_values["uid"]):
+        raise Forbidden(
+            Message("This token is limited to some assets, and this is not only about these.")
+        )
+    if route.asset_limit is AssetLimit.PATH and not limits.includes_asset(
+        request.path_values["uid"]
+    ):
         raise NotFound(Message("This token is not for this asset."))
 
 
-def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Collection[str]) -> ParsedRequest:
+def _add_unknown_fields(
+    parsed: ParsedRequest, given: Iterable[str], known: Collection[str]
+) -> ParsedRequest:
     """Treat unknown fields of a body like unknown query parameters."""
     unknown = unknown_names(given, known)
     if not unknown:
         return parsed
     if parsed.is_strict:
         raise unknown_fields_error(unknown, known)
-    return msgspec.structs.replace(parsed, unknown_parameters=(*parsed.unknown_parameters, *unknown))
+    return msgspec.structs.replace(
+        parsed, unknown_parameters=(*parsed.unknown_parameters, *unknown)
+    )
 
 
 def _join_headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:

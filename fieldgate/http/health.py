@@ -30,12 +30,16 @@ routes = Routes(tag=TAG, scope=Scope.NONE, no_store=True, rate_cost=0)
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str
-    version: Annotated[str, Meta(description="Only for superusers, and for clients on the same machine.")] = ""
+    version: Annotated[
+        str, Meta(description="Only for superusers, and for clients on the same machine.")
+    ] = ""
 
 
 class NotReadyReport(msgspec.Struct, frozen=True):
     detail: Annotated[str, Meta(description="The reason, in the caller's language.")]
-    reason: Annotated[str, Meta(description="The reason as a word for programs, such as `read_only`.")]
+    reason: Annotated[
+        str, Meta(description="The reason as a word for programs, such as `read_only`.")
+    ]
 
 
 class UnreadyReason(Protocol):
@@ -95,7 +99,9 @@ class Readiness:
 @routes.raw(
     "/healthz",
     title=Message("Alive"),
-    description=Message("Reports that the process is running. For a supervisor; any Host header is accepted."),
+    description=Message(
+        "Reports that the process is running. For a supervisor; any Host header is accepted."
+    ),
     response=Health,
     checks_host=False,
 )
@@ -143,12 +149,21 @@ def _comes_from(networks: tuple[Network, ...], context: HandlerContext, settings
     error_statuses=(403,),
 )
 async def metrics(
-    context: HandlerContext, settings: Settings, request_metrics: RequestMetrics, readiness: Readiness
+    context: HandlerContext,
+    settings: Settings,
+    request_metrics: RequestMetrics,
+    readiness: Readiness,
 ) -> Response:
     if not _comes_from(settings.metrics_from, context, settings):
-        raise Forbidden(Message("Metrics are not available to this address; see FIELDGATE_METRICS_FROM."))
+        raise Forbidden(
+            Message("Metrics are not available to this address; see FIELDGATE_METRICS_FROM.")
+        )
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-    return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus(is_ready=await readiness.is_ready()))
+    return Response(
+        200,
+        [content_type, NO_STORE],
+        request_metrics.to_prometheus(is_ready=await readiness.is_ready()),
+    )
 
 
 def index_operation(operations: Iterable[Operation]) -> Operation:
@@ -177,4 +192,6 @@ def index_operation(operations: Iterable[Operation]) -> Operation:
 
 
 def _json_response(record: object) -> Response:
-    return Response(200, [(b"content-type", b"application/json"), NO_STORE], msgspec.json.encode(record))
+    return Response(
+        200, [(b"content-type", b"application/json"), NO_STORE], msgspec.json.encode(record)
+    )

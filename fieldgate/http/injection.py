@@ -49,7 +49,9 @@ class HandlerContext(msgspec.Struct):
     body: msgspec.Struct | JSONObject | JSONArray | None = None
     form: "ShownForm | None" = None  # of a page that is shown again after its form was sent
     versions: SeenVersions = SeenVersions(())
-    data_version: bytes = NO_DATA_VERSION  # of a list: equal on two pages if nothing changed in between
+    data_version: bytes = (
+        NO_DATA_VERSION  # of a list: equal on two pages if nothing changed in between
+    )
     request_id: bytes = b""
 
     @property
@@ -78,11 +80,16 @@ _RESOLVERS_BY_TYPE: dict[Any, ParameterResolver] = {
 }
 
 
-def resolve_parameters(operation: Operation, services: Mapping[type, object]) -> dict[str, ParameterResolver]:
+def resolve_parameters(
+    operation: Operation, services: Mapping[type, object]
+) -> dict[str, ParameterResolver]:
     """Map each parameter of a handler to its source. A parameter without one is an error at start-up."""
     if operation.caching.depends_on is not None:
         _check_cacheable(operation)
-    return {name: _resolve_parameter(operation, name, kind, services) for name, kind in operation.parameters.items()}
+    return {
+        name: _resolve_parameter(operation, name, kind, services)
+        for name, kind in operation.parameters.items()
+    }
 
 
 def _resolve_parameter(

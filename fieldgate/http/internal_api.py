@@ -74,7 +74,9 @@ class InternalAPI:
         """Return the JSON of a resource; raise `APIError` if the response is an error."""
         return await self.call("GET", path, query=query)
 
-    async def call(self, method: str, path: str, *, query: Mapping[str, object] | None = None, json: Any = None) -> Any:
+    async def call(
+        self, method: str, path: str, *, query: Mapping[str, object] | None = None, json: Any = None
+    ) -> Any:
         """Call an operation and return the JSON of the response; raise `APIError` if it is an error."""
         response = await self.send(method, path, query=query, json=json)
         if response.is_error:
@@ -109,8 +111,12 @@ class InternalAPI:
         if content_type:
             sent |= {b"content-type": content_type, b"content-length": str(len(body)).encode()}
         sent |= {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
-        query_string = urlencode({name: str(value) for name, value in (query or {}).items()}).encode()
-        call = InternalCall(self._context, method, quote_path(path, safe="%"), query_string, sent, body, fields)
+        query_string = urlencode(
+            {name: str(value) for name, value in (query or {}).items()}
+        ).encode()
+        call = InternalCall(
+            self._context, method, quote_path(path, safe="%"), query_string, sent, body, fields
+        )
         response = await self._dispatch(call)
         received = dict(response.headers)
         is_json = received.get(b"content-type", b"").startswith(Format.JSON.content_type)

@@ -71,4 +71,6 @@ def encode_query(parameters: Iterable[tuple[str, str]]) -> str:
     """Encode a query string, sorted by name as in the URLs that clients of both live systems store."""
     pairs = sorted(parameters, key=itemgetter(0))
     is_plain = all(map(_is_plain_value, chain.from_iterable(pairs)))
-    return ("&".join(map("=".join, pairs)) if is_plain else urlencode(pairs, safe=",")).replace(",", "%2C")
+    return ("&".join(map("=".join, pairs)) if is_plain else urlencode(pairs, safe=",")).replace(
+        ",", "%2C"
+    )

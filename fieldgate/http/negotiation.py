@@ -95,7 +95,11 @@ def choose_format(offered: Sequence[Format], query_value: str, accept: bytes) ->
                 return candidate
         words = ", ".join(candidate.query_value for candidate in offered)
         raise NotFound(
-            Message("There is no format {format} here; try one of: {known}.", format=query_value[:40], known=words)
+            Message(
+                "There is no format {format} here; try one of: {known}.",
+                format=query_value[:40],
+                known=words,
+            )
         )
     return _choose_by_accept(tuple(offered), accept[:MAX_HEADER_BYTES])
 
@@ -124,12 +128,17 @@ def _choose_by_accept(offered: tuple[Format, ...], accept: bytes) -> Format:
     if best is None:
         known = ", ".join(candidate.media_type for candidate in offered)
         raise NotAcceptable(
-            Message("None of the accepted types is available here; available types: {known}.", known=known)
+            Message(
+                "None of the accepted types is available here; available types: {known}.",
+                known=known,
+            )
         )
     return chosen
 
 
-def _rank(media_type: str, ranges: Sequence[tuple[str, float]], order: int) -> tuple[float, int, int, int] | None:
+def _rank(
+    media_type: str, ranges: Sequence[tuple[str, float]], order: int
+) -> tuple[float, int, int, int] | None:
     """Rank a media type: by the q-value of the most specific range that matches, then by how specific it is, then by
     its position in the header, then by our own order. None if the type is not accepted."""
     matches = [

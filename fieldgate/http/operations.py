@@ -147,13 +147,18 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     def media_types(self) -> list[str]:
         if not self.media_type:
             return [each.media_type for each in self.formats]
-        return [self.media_type, *([self.alternate_media_type] if self.alternate_media_type else [])]
+        return [
+            self.media_type,
+            *([self.alternate_media_type] if self.alternate_media_type else []),
+        ]
 
     @property
     def offers_bytes(self) -> bool:
         """Whether the response is a file of a media type that clients may not know, so they can get it as bytes."""
         is_file = self.kind is ResponseKind.RAW and self.type is None
-        return is_file and not any(each.startswith(_WELL_KNOWN_MEDIA_TYPES) for each in self.media_types)
+        return is_file and not any(
+            each.startswith(_WELL_KNOWN_MEDIA_TYPES) for each in self.media_types
+        )
 
 
 class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +173,9 @@ class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_cacheable(self) -> bool:
         """Whether the response cache may hold responses."""
-        return self.depends_on is not None and (not self.depends_on_caller or self.audience_key is not None)
+        return self.depends_on is not None and (
+            not self.depends_on_caller or self.audience_key is not None
+        )
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -307,7 +314,9 @@ class Routes:
         """The handler builds the `Response` itself: pages with their own layout, files, health checks."""
         return self._declare(method, path, ResponseKind.RAW, **options)
 
-    def _declare(self, method: str, path: str, kind: ResponseKind, **given: Unpack[Options]) -> OperationDecorator:
+    def _declare(
+        self, method: str, path: str, kind: ResponseKind, **given: Unpack[Options]
+    ) -> OperationDecorator:
         options: Options = {**self._defaults, **given}
 
         def declare(handler: Handler) -> Operation:
@@ -321,10 +330,15 @@ class Routes:
 Part = TypeVar("Part", bound=msgspec.Struct)
 
 
-def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler, options: Options) -> Operation:
+def _make_operation(
+    method: str, path: str, kind: ResponseKind, handler: Handler, options: Options
+) -> Operation:
     def part(of: type[Part], **derived: Any) -> Part:
         """A part of the operation: options have the names of its fields, the other fields follow from options."""
-        return of(**{name: value for name, value in options.items() if name in of.__struct_fields__} | derived)
+        return of(
+            **{name: value for name, value in options.items() if name in of.__struct_fields__}
+            | derived
+        )
 
     hints = get_type_hints(handler)
     parameters = {name: hints[name] for name in inspect.signature(handler).parameters}
@@ -348,14 +362,18 @@ def _make_operation(method: str, path: str, kind: ResponseKind, handler: Handler
             scope=_scope(method, path, options),
             asset_limit=_asset_limit(method, path, options),
         ),
-        body=part(RequestBody, kind=body_kind, type=body_type if is_declared else options["body_schema"]),
+        body=part(
+            RequestBody, kind=body_kind, type=body_type if is_declared else options["body_schema"]
+        ),
         response=part(
             ResponseSpec,
             kind=kind,
             type=options.get("response"),
             alternate_type=options.get("alternate_response"),
             refusal_type=options.get("refusal"),
-            formats=options.get("formats", (Format.JSON,) if kind is ResponseKind.RAW else JSON_OR_HTML),
+            formats=options.get(
+                "formats", (Format.JSON,) if kind is ResponseKind.RAW else JSON_OR_HTML
+            ),
             headers=options.get("response_headers", ()),
         ),
         caching=part(

@@ -57,7 +57,9 @@ def _parse_limit(name: str, text: str, errors: dict[str, list[Message]]) -> tupl
     """Return the limit and whether it was cut to the maximum."""
     number = parse_integer(text)
     if number is None or number < 1:
-        errors[name] = [Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIMIT)]
+        errors[name] = [
+            Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIMIT)
+        ]
         return DEFAULT_LIMIT, False
     return min(number, MAX_LIMIT), number > MAX_LIMIT
 
@@ -85,7 +87,9 @@ def parse_integer(text: str) -> int | None:
         return -MAX_OFFSET if text.strip().startswith("-") else MAX_OFFSET
 
 
-def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count: int) -> tuple[str | None, str | None]:
+def page_links(
+    url: str, parameters: Mapping[str, str], page: PageRequest, count: int
+) -> tuple[str | None, str | None]:
     """The URLs of the next and the previous page, or None."""
     following = page.offset + page.limit
     has_next, has_previous = following < count, page.offset > 0 and count > 0
@@ -94,7 +98,9 @@ def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count
     others = [(name, value) for name, value in parameters.items() if name not in PAGING_PARAMETERS]
     first, last = f"limit={page.limit}", ""
     if others:
-        first = encode_query([*(pair for pair in others if pair[0] < "offset"), ("limit", str(page.limit))])
+        first = encode_query(
+            [*(pair for pair in others if pair[0] < "offset"), ("limit", str(page.limit))]
+        )
         last = encode_query([pair for pair in others if pair[0] > "offset"])
 
     def at(offset: int) -> str:
@@ -104,7 +110,9 @@ def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count
     return at(following) if has_next else None, at(earlier) if has_previous else None
 
 
-def encode_envelope(result: ListResult[Record], next_page: str | None, previous_page: str | None) -> bytes:
+def encode_envelope(
+    result: ListResult[Record], next_page: str | None, previous_page: str | None
+) -> bytes:
     """Encode a list as JSON, in the order that clients know. Links are resolved later."""
     beginning = b'{"count":%d,"next":%s,"previous":%s,"results":[' % (
         result.count,

@@ -14,7 +14,13 @@ import msgspec
 from fieldgate.errors import BadRequest, NotFound, ValidationError
 from fieldgate.http import dry_run
 from fieldgate.http.links import quote_path
-from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
+from fieldgate.http.negotiation import (
+    Format,
+    choose_format,
+    negotiate,
+    negotiate_encoding,
+    prefers_bytes,
+)
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.pagination_links import parse_page
 from fieldgate.http.request.hosts import BaseURL
@@ -51,7 +57,14 @@ class RequestHead(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        sent = (self.path, self.query_string, self.accept, self.accept_language, self.accept_encoding, self.prefer)
+        sent = (
+            self.path,
+            self.query_string,
+            self.accept,
+            self.accept_language,
+            self.accept_encoding,
+            self.prefer,
+        )
         return sum(map(len, sent)) + len(self.language_cookie)
 
 
@@ -84,14 +97,18 @@ class ParsedRequest(msgspec.Struct, frozen=True):
         return f"?format={value}".encode() if value else b""
 
 
-def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[str, str]) -> ParsedRequest:
+def parse_request(
+    operation: Operation, head: RequestHead, path_values: Mapping[str, str]
+) -> ParsedRequest:
     """Parse a head for an operation; raise a `Problem` if it is not valid."""
     given = parse_query(head.query_string)
     values, has_suffix = _strip_json_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
     chosen = _choose_format(operation, given.get("format", ""), has_suffix, head.accept)
     if chosen is Format.HTML and len(head.query_string) > MAX_PAGE_QUERY_BYTES:
-        raise BadRequest(Message("This address is too long for a page. Use fewer filters, or request JSON."))
+        raise BadRequest(
+            Message("This address is too long for a page. Use fewer filters, or request JSON.")
+        )
     if operation.route.method != "GET":
         dry_run.check_query(operation, given, head.query_string)
     known = operation.query_names
@@ -108,7 +125,11 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     path = quote_path(head.path.decode("latin-1"), safe="%")  # keep what is already quoted
     encoding = negotiate_encoding(head.accept_encoding)
     page = parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest()
-    query = parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None
+    query = (
+        parse_struct(operation.query_type, given, blank_is_absent=True)
+        if operation.query_type
+        else None
+    )
     common = (head.base_url.url, path, language.value, chosen.query_value, encoding, is_strict)
     return ParsedRequest(
         language=language,
@@ -127,7 +148,9 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     )
 
 
-def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
+def _choose_format(
+    operation: Operation, query_value: str, has_suffix: bool, accept: bytes
+) -> Format:
     if not operation.response.is_negotiated:  # it has only one format
         spec = operation.response
         is_bytes = accept and spec.offers_bytes and prefers_bytes(spec.media_types[0], accept)
@@ -178,7 +201,9 @@ def parse_query(query: bytes) -> dict[str, str]:
             )
         )
     try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, encoding="utf-8", errors="strict")
+        pairs = parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, encoding="utf-8", errors="strict"
+        )
     except ValueError:
         raise BadRequest(
             Message("The query of the address cannot be read: it must be percent-encoded UTF-8.")
@@ -216,12 +241,18 @@ def unknown_fields_error(names: Iterable[str], known: Iterable[str]) -> Validati
     return _unknown_names_error(names, known, near, far)
 
 
-def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: Message, far: Message) -> ValidationError:
+def _unknown_names_error(
+    names: Iterable[str], known: Iterable[str], near: Message, far: Message
+) -> ValidationError:
     candidates = sorted(known)
     wrong: dict[str, list[Message]] = {}
     for name in islice(names, MAX_REPORTED_NAMES):
         nearest = get_close_matches(name[:MAX_REPORTED_NAME_CHARS], candidates, n=1)
-        message = Message(near.text, name=nearest[0]) if nearest else Message(far.text, names=", ".join(candidates))
+        message = (
+            Message(near.text, name=nearest[0])
+            if nearest
+            else Message(far.text, names=", ".join(candidates))
+        )
         wrong[name[:MAX_REPORTED_NAME_CHARS]] = [message]
     return ValidationError(wrong)
 

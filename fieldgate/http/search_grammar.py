@@ -44,7 +44,9 @@ class SearchFields(msgspec.Struct, frozen=True):
         if not field and not self.has_words:
             raise SearchSyntaxError(
                 Message(
-                    "Put a field and a colon before “{value}”. Fields: {fields}.", value=value[:40], fields=self.list()
+                    "Put a field and a colon before “{value}”. Fields: {fields}.",
+                    value=value[:40],
+                    fields=self.list(),
                 )
             )
         if field and field not in self.names and not (self.others and self.others.fullmatch(field)):
@@ -65,7 +67,11 @@ class SearchFields(msgspec.Struct, frozen=True):
                 raise ValueError(value)
         except ValueError:
             raise SearchSyntaxError(
-                Message("“{value}” is not valid. {expected}", value=value[:40], expected=expected_message(kind))
+                Message(
+                    "“{value}” is not valid. {expected}",
+                    value=value[:40],
+                    expected=expected_message(kind),
+                )
             ) from None
 
     def list(self) -> str:
@@ -179,7 +185,10 @@ class _Parser:
         expression = self.parse_or(depth + 1)
         if self.current.text != ")":
             raise SearchSyntaxError(
-                Message("The parenthesis at character {position} is not closed.", position=token.position + 1)
+                Message(
+                    "The parenthesis at character {position} is not closed.",
+                    position=token.position + 1,
+                )
             )
         self._index += 1
         return expression
@@ -199,7 +208,9 @@ def _tokenize(text: str, fields: SearchFields) -> list[_Token]:
         terms += token.term is not None
         if terms > MAX_SEARCH_TERMS:
             raise SearchSyntaxError(
-                PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_TERMS)
+                PluralMessage(
+                    "Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_TERMS
+                )
             )
         position = _skip_space(text, position)
     tokens.append(_Token(len(text), ""))
@@ -232,7 +243,9 @@ def _read_phrase(text: str, start: int) -> tuple[str, int] | None:
     if found:
         return _ESCAPE.sub(r"\1", found[1]), found.end()
     if text.startswith('"', start):
-        raise SearchSyntaxError(Message("The quote at character {position} is not closed.", position=start + 1))
+        raise SearchSyntaxError(
+            Message("The quote at character {position} is not closed.", position=start + 1)
+        )
     return None
 
 

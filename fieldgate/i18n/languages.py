@@ -44,7 +44,10 @@ TRANSLATED_LANGUAGES = tuple(language for language in Language if language is no
 
 # Where a text has no translation, the interface fixes the order of these four. Other languages follow.
 _FIRST_FALLBACKS = (Language.ENGLISH, Language.FRENCH, Language.SPANISH, Language.ARABIC)
-FALLBACK_ORDER = (*_FIRST_FALLBACKS, *(language for language in Language if language not in _FIRST_FALLBACKS))
+FALLBACK_ORDER = (
+    *_FIRST_FALLBACKS,
+    *(language for language in Language if language not in _FIRST_FALLBACKS),
+)
 
 LANGUAGES_BY_CODE: dict[str, Language] = {language.value: language for language in Language}
 

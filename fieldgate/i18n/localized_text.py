@@ -11,10 +11,15 @@ FALLBACK_LANGUAGES: tuple[str, ...] = tuple(language.value for language in FALLB
 
 def in_language(texts: Mapping[str, str], language: Language, original: str) -> str:
     """Return the text in the reader's language, else in its original language, else in the first fallback it has."""
-    return next(filter(None, (texts.get(code) for code in (language.value, original, *FALLBACK_LANGUAGES))), "")
+    return next(
+        filter(None, (texts.get(code) for code in (language.value, original, *FALLBACK_LANGUAGES))),
+        "",
+    )
 
 
-def without_fallbacks(shown: Mapping[str, str | None], original: str, *, english_first: bool = False) -> LocalizedText:
+def without_fallbacks(
+    shown: Mapping[str, str | None], original: str, *, english_first: bool = False
+) -> LocalizedText:
     """Return only the real translations among the texts that a server showed in each language.
 
     Where a server has no translation it shows a fallback. With `english_first` that is the first text in the order of
@@ -26,7 +31,9 @@ def without_fallbacks(shown: Mapping[str, str | None], original: str, *, english
         text = shown.get(code)
         if code == original or not text or text == own.get(original):
             continue
-        fallback = next((own[other] for other in FALLBACK_LANGUAGES if other in own and other != code), None)
+        fallback = next(
+            (own[other] for other in FALLBACK_LANGUAGES if other in own and other != code), None
+        )
         if not (english_first and text == fallback):
             own[code] = text
     return own

@@ -64,7 +64,8 @@ class MessageData(msgspec.Struct, frozen=True, omit_defaults=True):
 def message_to_data(message: Message) -> MessageData:
     """Return the message as data, messages among its values too."""
     values: dict[str, Any] = {
-        name: message_to_data(value) if isinstance(value, Message) else value for name, value in message.values.items()
+        name: message_to_data(value) if isinstance(value, Message) else value
+        for name, value in message.values.items()
     }
     return MessageData(message.text, values, message.plural)
 

@@ -25,7 +25,9 @@ from fieldgate.imports.upload import strip_extension
 from fieldgate.imports.xlsform import FormRejected
 
 TOO_SLOW = Message("The file takes too long to mark. Use the list of problems instead.")
-CANNOT_BE_MARKED = Message("The file cannot be marked: it is too large, or damaged. Use the list of problems instead.")
+CANNOT_BE_MARKED = Message(
+    "The file cannot be marked: it is too large, or damaged. Use the list of problems instead."
+)
 MORE_ISSUES = "more"  # the code of the number of those that are not listed
 
 routes = Routes(tag=TAG, scope=Scope.READ)
@@ -33,12 +35,28 @@ routes = Routes(tag=TAG, scope=Scope.READ)
 
 def issue_comments(messages: Mapping[str, Any], language: Language) -> list[IssueComment]:
     """The comments to write into the workbook, from messages that are translated to this language."""
-    labelled: tuple[tuple[IssueKind, Callable[[str], Message], Iterable[Mapping[str, Any]]], ...] = (
-        ("problem", lambda text: Message("Problem: {message}", message=text), messages.get("problems", ())),
-        ("warning", lambda text: Message("Warning: {message}", message=text), messages.get("warnings", ())),
+    labelled: tuple[
+        tuple[IssueKind, Callable[[str], Message], Iterable[Mapping[str, Any]]], ...
+    ] = (
+        (
+            "problem",
+            lambda text: Message("Problem: {message}", message=text),
+            messages.get("problems", ()),
+        ),
+        (
+            "warning",
+            lambda text: Message("Warning: {message}", message=text),
+            messages.get("warnings", ()),
+        ),
     )
     return [
-        IssueComment(kind, translate(label(issue["message"]), language), issue["sheet"], issue["row"], issue["column"])
+        IssueComment(
+            kind,
+            translate(label(issue["message"]), language),
+            issue["sheet"],
+            issue["row"],
+            issue["column"],
+        )
         for kind, label, issues in labelled
         for issue in issues
         if issue["code"] != MORE_ISSUES
@@ -66,12 +84,16 @@ async def import_annotated_workbook(
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
     if row is None or not isinstance(caller, User):
         raise import_not_found(uid)
-    comments = issue_comments(localize_messages(language, msgspec.json.decode(row.messages)), language)
+    comments = issue_comments(
+        localize_messages(language, msgspec.json.decode(row.messages)), language
+    )
     if not comments:
         raise NotFound(NOTHING_TO_MARK)
     try:
         async with sandbox.slot(caller.quota_id):
-            data = await store.get_file_for_user(caller.id, uid)  # as late as this, so that few are in memory
+            data = await store.get_file_for_user(
+                caller.id, uid
+            )  # as late as this, so that few are in memory
             if data is None:  # deleted meanwhile
                 raise import_not_found(uid)
             marked = await sandbox.run(partial(runner.annotate_in_sandbox, data, comments))

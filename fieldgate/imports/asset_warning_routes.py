@@ -26,11 +26,15 @@ routes = Routes(tag="Assets", scope=Scope.READ, asset_limit=AssetLimit.PATH)
 class WarningRecord(msgspec.Struct, frozen=True):
     sheet: Annotated[
         str | None,
-        Meta(description="Sheet of the imported workbook, or part of the content: survey, choices, settings."),
+        Meta(
+            description="Sheet of the imported workbook, or part of the content: survey, choices, settings."
+        ),
     ]
     row: Annotated[
         int | None,
-        Meta(description="Row of the sheet, as the spreadsheet numbers it; row of the part of the content, from 1."),
+        Meta(
+            description="Row of the sheet, as the spreadsheet numbers it; row of the part of the content, from 1."
+        ),
     ]
     column: Annotated[str | None, Meta(description="Column of the sheet.")]
     code: Annotated[str, Meta(description="The kind of the warning, a stable word.")]
@@ -62,5 +66,7 @@ async def version_warnings(
         raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
     if not asset.may_see_import:
         return ListResult(0, [])
-    shown = localize_messages(language, {"warnings": warnings[page.offset : page.offset + page.limit]})["warnings"]
+    shown = localize_messages(
+        language, {"warnings": warnings[page.offset : page.offset + page.limit]}
+    )["warnings"]
     return ListResult(len(warnings), msgspec.convert(shown, list[WarningRecord]))

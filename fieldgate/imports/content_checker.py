@@ -26,10 +26,12 @@ LIBRARY_NOT_REQUESTED = Message(
 )
 REJECTIONS = {
     runner.FailureReason.MEMORY: FormRejected(
-        "too_large", Message("The form takes too much memory to check. Make it smaller or split it.")
+        "too_large",
+        Message("The form takes too much memory to check. Make it smaller or split it."),
     ),
     runner.FailureReason.CRASH: FormRejected(
-        "reader_crashed", Message("The form could not be checked. Undo your last changes and try again.")
+        "reader_crashed",
+        Message("The form could not be checked. Undo your last changes and try again."),
     ),
 }
 
@@ -89,14 +91,20 @@ class SandboxContentChecker:
             warnings=serialize_issues(form.warnings) or None,
         )
 
-    def localize_warnings(self, warnings: list[dict[str, Any]], language: Language) -> list[FormIssue]:
-        return msgspec.convert(localize_messages(language, {"warnings": warnings})["warnings"], list[FormIssue])
+    def localize_warnings(
+        self, warnings: list[dict[str, Any]], language: Language
+    ) -> list[FormIssue]:
+        return msgspec.convert(
+            localize_messages(language, {"warnings": warnings})["warnings"], list[FormIssue]
+        )
 
     async def _parse(self, content: ContentToCheck) -> Form:
         if content.is_workbook:
             return await self._parse_workbook(content)
         is_library = content.asset_type not in FORM_TYPES
-        encoded = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
+        encoded = EncodedContent(
+            content.data, content.name, is_library, content.allows_empty, content.asset_uid
+        )
         return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
 
     async def _parse_workbook(self, content: ContentToCheck) -> Form:

@@ -10,9 +10,18 @@ from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 from fieldgate.imports.leases import Job
 from fieldgate.imports.messages import localize_messages
-from fieldgate.imports.results import SANDBOX_ERRORS, ResultWriter, failure_messages, fitting_excerpts
+from fieldgate.imports.results import (
+    SANDBOX_ERRORS,
+    ResultWriter,
+    failure_messages,
+    fitting_excerpts,
+)
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.sandbox.request_sandbox import SERVER_BUSY, TIMEOUT_RETRY_SECONDS, RequestSandbox
+from fieldgate.imports.sandbox.request_sandbox import (
+    SERVER_BUSY,
+    TIMEOUT_RETRY_SECONDS,
+    RequestSandbox,
+)
 from fieldgate.imports.schemas import ImportPreview
 from fieldgate.imports.upload import ImportOptions, NewImport
 from fieldgate.imports.xlsform import Form, FormRejected, Library
@@ -22,14 +31,18 @@ log = logging.getLogger(__name__)
 
 
 class FormCheck:
-    def __init__(self, sandbox: RequestSandbox, results: ResultWriter, sharing: AssignmentStore) -> None:
+    def __init__(
+        self, sandbox: RequestSandbox, results: ResultWriter, sharing: AssignmentStore
+    ) -> None:
         self._sandbox = sandbox
         self._results = results
         self._sharing = sharing
 
     async def check(self, user: User, new_import: NewImport, language: Language) -> ImportPreview:
         """Return how the import would end. A user has one check at a time in this process."""
-        async with self._sandbox.slot(user.quota_id, is_long=True):  # a small file can take long, too
+        async with self._sandbox.slot(
+            user.quota_id, is_long=True
+        ):  # a small file can take long, too
             job = await self._make_job(user, new_import)
             try:
                 parsed = await self._parse(job)
@@ -46,7 +59,9 @@ class FormCheck:
     async def _make_job(self, user: User, new_import: NewImport) -> Job:
         """The job of a worker for the same file. It has no row."""
         destination = new_import.destination_uid
-        options: dict[str, Any] = {name: getattr(new_import, name) for name in ImportOptions.__struct_fields__}
+        options: dict[str, Any] = {
+            name: getattr(new_import, name) for name in ImportOptions.__struct_fields__
+        }
         return Job(
             **options,
             id=0,
@@ -59,7 +74,9 @@ class FormCheck:
             username=user.username,
             user_uid=user.uid,
             data=await run_in_thread(lambda: new_import.data),
-            destination_name=None if destination is None else await self._sharing.get_asset_name(destination),
+            destination_name=None
+            if destination is None
+            else await self._sharing.get_asset_name(destination),
             lease="",
             new_asset_uid=new_uid("a"),
         )
@@ -67,10 +84,14 @@ class FormCheck:
     async def _parse(self, job: Job) -> Form | Library:
         try:
             return await self._sandbox.run(
-                lambda limits, on_start: runner.parse_in_sandbox(job.data, job.title, limits, job.asset_uid, on_start)
+                lambda limits, on_start: runner.parse_in_sandbox(
+                    job.data, job.title, limits, job.asset_uid, on_start
+                )
             )
         except runner.SandboxFailure as failure:
-            level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
+            level = (
+                logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
+            )
             log.log(level, "a file could not be checked: %s %s", failure, failure.details)
             if failure.reason is runner.FailureReason.BUSY:
                 raise ServiceUnavailable(SERVER_BUSY, TIMEOUT_RETRY_SECONDS) from None

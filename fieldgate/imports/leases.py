@@ -77,7 +77,10 @@ class ImportLeases:
         Imports that were tried on a busy machine come after those that were not. With `only_quick`, these imports,
         large files, and users whose imports took long lately are left to other workers.
         """
-        user_ids = [row.user_id for row in await self._database.all(self._users_in_turn(only_quick=only_quick))]
+        user_ids = [
+            row.user_id
+            for row in await self._database.all(self._users_in_turn(only_quick=only_quick))
+        ]
         if not user_ids:
             return None
         lease = secrets.token_hex(16)
@@ -139,7 +142,11 @@ class ImportLeases:
 
     async def load_claimed(self, import_id: int) -> Sequence[Any] | None:
         """Load an import with its file."""
-        own = [imports.c[name] for name in Job.__struct_fields__ if name in imports.c and name != "lease"]
+        own = [
+            imports.c[name]
+            for name in Job.__struct_fields__
+            if name in imports.c and name != "lease"
+        ]
         query: Select[Any] = (
             select(*own, users.c.username, users.c.uid, files.c.data, assets.c.name)
             .join_from(imports, users, users.c.id == imports.c.user_id)
@@ -170,21 +177,34 @@ class ImportLeases:
         account = users.alias()
         is_theirs = or_(account.c.id == first.c.owner_id, account.c.owner_id == first.c.owner_id)
         earlier, current_time = imports.alias(), type_coerce(ClockTime(), BigInteger)
-        begin, end = (type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at"))
+        begin, end = (
+            type_coerce(earlier.c[name], BigInteger) for name in ("claimed_at", "finished_at")
+        )
         times = select(func.coalesce(end, current_time) - begin).where(
             earlier.c.user_id.in_(select(account.c.id).where(is_theirs).correlate(first)),
             begin > current_time - COUNTED_TIME // _MICROSECOND,
         )
         [time] = times.selected_columns
         used, longest = (
-            func.coalesce(times.with_only_columns(of_all(time)).scalar_subquery(), 0) for of_all in (func.sum, func.max)
+            func.coalesce(times.with_only_columns(of_all(time)).scalar_subquery(), 0)
+            for of_all in (func.sum, func.max)
         )
-        query = select(first.c.user_id).order_by(used, first.c.busy_tries, first.c.id).limit(MAX_CANDIDATE_USERS)
+        query = (
+            select(first.c.user_id)
+            .order_by(used, first.c.busy_tries, first.c.id)
+            .limit(MAX_CANDIDATE_USERS)
+        )
         return query.where(longest <= MAX_QUICK_TIME // _MICROSECOND) if only_quick else query
 
     def _is_claimable(self, *, only_quick: bool) -> tuple[TextClause | ColumnElement[bool], ...]:
-        is_free = or_(imports.c.lease_until.is_(None), imports.c.lease_until < self._database.current_time())
+        is_free = or_(
+            imports.c.lease_until.is_(None), imports.c.lease_until < self._database.current_time()
+        )
         if not only_quick:
             return IS_PROCESSING, is_free
-        size = select(func.length(files.c.data)).where(files.c.id == imports.c.file_id).scalar_subquery()
+        size = (
+            select(func.length(files.c.data))
+            .where(files.c.id == imports.c.file_id)
+            .scalar_subquery()
+        )
         return IS_PROCESSING, is_free, imports.c.busy_tries == 0, size <= MAX_QUICK_BYTES

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, MessageData, PluralMessage, message_from_data, translate
+from fieldgate.i18n.messages import (
+    Message,
+    MessageData,
+    PluralMessage,
+    message_from_data,
+    translate,
+)
 from fieldgate.imports.file_text import truncate
 from fieldgate.imports.quoted_values import quote_values
 
@@ -14,10 +20,14 @@ if TYPE_CHECKING:  # xlsform loads heavy libraries, which showing messages does 
     from fieldgate.imports.xlsform import Issue
 
 MAX_STORED_ISSUES = 500  # problems, and as many warnings, of one import
-MAX_STORED_BYTES = 128 * 1024  # of the problems or warnings of one import: a page lists up to 1000 imports
+MAX_STORED_BYTES = (
+    128 * 1024
+)  # of the problems or warnings of one import: a page lists up to 1000 imports
 MAX_VALUE_CHARS = 300  # of a value from the file inside a message
 
-CANNOT_REPLACE_COLLECTION = Message("A form cannot replace a collection. Choose another destination, or none.")
+CANNOT_REPLACE_COLLECTION = Message(
+    "A form cannot replace a collection. Choose another destination, or none."
+)
 
 
 def serialize_message(message: Message) -> dict[str, Any]:
@@ -45,7 +55,15 @@ def serialize_issues(issues: "Sequence[Issue]") -> list[dict[str, Any]]:
             "There are {count} more, which are not listed here.",
             len(issues) - len(kept),
         )
-        kept.append({"sheet": None, "row": None, "column": None, "code": "more", "message": serialize_message(more)})
+        kept.append(
+            {
+                "sheet": None,
+                "row": None,
+                "column": None,
+                "code": "more",
+                "message": serialize_message(more),
+            }
+        )
     return kept
 
 
@@ -73,9 +91,14 @@ def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, A
             localized[key] = _translate(language, localized[key])
     for key in ("problems", "warnings"):
         if key in localized:
-            localized[key] = [{**issue, "message": _translate(language, issue["message"])} for issue in localized[key]]
+            localized[key] = [
+                {**issue, "message": _translate(language, issue["message"])}
+                for issue in localized[key]
+            ]
     return localized
 
 
 def _translate(language: Language, stored: dict[str, Any]) -> str:
-    return translate(quote_values(message_from_data(msgspec.convert(stored, MessageData)), language), language)
+    return translate(
+        quote_values(message_from_data(msgspec.convert(stored, MessageData)), language), language
+    )

@@ -22,7 +22,11 @@ from fieldgate.db import Database
 from fieldgate.db.log import write_log, write_log_sync
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.leases import Job
-from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
+from fieldgate.imports.messages import (
+    CANNOT_REPLACE_COLLECTION,
+    serialize_issues,
+    serialize_message,
+)
 from fieldgate.imports.sandbox.watchdog import FailureReason
 from fieldgate.imports.store import COMPLETE, ERROR, FORM_EXISTS, ImportStore
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, SheetExcerpt
@@ -35,11 +39,19 @@ DESTINATION_NOT_ALLOWED = Message(
     "You may no longer change the asset to replace. Ask its owner for the permission change_asset, or import the file"
     " as a new asset."
 )
-LIBRARY_NOT_REQUESTED = Message("A library sheet cannot become a form. Send library=true to make a collection of it.")
-LIBRARY_CANNOT_REPLACE_ASSET = Message("A library sheet cannot replace an asset. Leave out the destination.")
+LIBRARY_NOT_REQUESTED = Message(
+    "A library sheet cannot become a form. Send library=true to make a collection of it."
+)
+LIBRARY_CANNOT_REPLACE_ASSET = Message(
+    "A library sheet cannot replace an asset. Leave out the destination."
+)
 
-WAITING = Message("The server was too busy to read the file. It will try again by itself in a few minutes.")
-INTERNAL_ERROR = Message("Something went wrong on our side. It has been noted; please try again later.")
+WAITING = Message(
+    "The server was too busy to read the file. It will try again by itself in a few minutes."
+)
+INTERNAL_ERROR = Message(
+    "Something went wrong on our side. It has been noted; please try again later."
+)
 
 SANDBOX_ERRORS = {
     FailureReason.TIME: FormRejected(
@@ -78,15 +90,21 @@ class FormExists(FormRejected):
     """The user has forms with the same name or form id. They decide whether the file is a new version of one."""
 
     def __init__(self, existing: Sequence[Row[Any]], parsed: Form) -> None:
-        message = Message("You have a form {name} already. Is this file a new version of it?", name=existing[0].name)
+        message = Message(
+            "You have a form {name} already. Is this file a new version of it?",
+            name=existing[0].name,
+        )
         super().__init__(FORM_EXISTS, message, warnings=parsed.warnings, excerpts=parsed.excerpts)
         self.existing = [
-            {"uid": row.uid, "name": row.name, "date_modified": row.modified_at.isoformat()} for row in existing
+            {"uid": row.uid, "name": row.name, "date_modified": row.modified_at.isoformat()}
+            for row in existing
         ]
 
 
 class ResultWriter:
-    def __init__(self, database: Database, store: ImportStore, assets: AssetStore, sharing: AssignmentStore) -> None:
+    def __init__(
+        self, database: Database, store: ImportStore, assets: AssetStore, sharing: AssignmentStore
+    ) -> None:
         self._database = database
         self._store = store
         self._assets = assets
@@ -98,7 +116,9 @@ class ResultWriter:
             async with self._database.transaction() as connection:
                 messages = await self._write_assets(connection, job, parsed)
                 excerpts = _serialize_excerpts(parsed.excerpts)
-                await connection.run_sync(self._store.finish, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
+                await connection.run_sync(
+                    self._store.finish, job, COMPLETE, messages, ASSETS, excerpts=excerpts
+                )
         except FormRejected as rejection:
             await self.fail(job, rejection)
 
@@ -110,7 +130,9 @@ class ResultWriter:
     async def fail(self, job: Job, rejection: FormRejected) -> None:
         messages, excerpts = failure_messages(rejection), _serialize_excerpts(rejection.excerpts)
         await self._database.write(
-            lambda connection: self._store.finish(connection, job, ERROR, messages, excerpts=excerpts)
+            lambda connection: self._store.finish(
+                connection, job, ERROR, messages, excerpts=excerpts
+            )
         )
 
     async def postpone(self, job: Job, delay: timedelta) -> None:
@@ -119,21 +141,36 @@ class ResultWriter:
         await self._store.postpone(job, messages, delay)
 
     async def _write_assets(
-        self, connection: AsyncConnection, job: Job, parsed: Form | Library, *, is_dry_run: bool = False
+        self,
+        connection: AsyncConnection,
+        job: Job,
+        parsed: Form | Library,
+        *,
+        is_dry_run: bool = False,
     ) -> dict[str, Any]:
         """Create or replace assets, and return the messages. A dry run writes and locks nothing."""
         if isinstance(parsed, Library):
-            written = {"created": [await self._create_collection(connection, job, parsed, is_dry_run=is_dry_run)]}
+            written = {
+                "created": [
+                    await self._create_collection(connection, job, parsed, is_dry_run=is_dry_run)
+                ]
+            }
         elif job.destination_uid is None:
             if job.asks_if_exists:
                 await self._check_is_new(connection, job, parsed, is_dry_run=is_dry_run)
             create = partial(self._create_asset, job=job, form=parsed, is_dry_run=is_dry_run)
             written = {"created": [await connection.run_sync(create)]}
         else:
-            written = {"updated": [await self._replace_asset(connection, job, parsed, is_dry_run=is_dry_run)]}
+            written = {
+                "updated": [
+                    await self._replace_asset(connection, job, parsed, is_dry_run=is_dry_run)
+                ]
+            }
         return {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
 
-    def _create_asset(self, connection: Connection, job: Job, form: Form, *, is_dry_run: bool) -> dict[str, Any]:
+    def _create_asset(
+        self, connection: Connection, job: Job, form: Form, *, is_dry_run: bool
+    ) -> dict[str, Any]:
         library_type = "block" if len(form.content["survey"]) > 1 else "question"
         default_type = library_type if job.is_library else "survey"
         asset_type = _effective_type(job.desired_type or default_type, form.row_count)
@@ -154,14 +191,18 @@ class ResultWriter:
         write_log_sync(connection, job.user, [asset_entry("create", new, asset_type=asset_type)])
         return _result_entry(uid, job, summary)
 
-    async def _check_is_new(self, connection: AsyncConnection, job: Job, form: Form, *, is_dry_run: bool) -> None:
+    async def _check_is_new(
+        self, connection: AsyncConnection, job: Job, form: Form, *, is_dry_run: bool
+    ) -> None:
         if not job.is_library and (job.desired_type or "survey") in TYPES_WITH_SETTINGS:
             if not is_dry_run:
                 # Of two files at the same moment, the second one waits here, and finds the form of the first.
                 account = select(users.c.id).where(users.c.id == job.user_id)
                 await connection.execute(account.with_for_update(key_share=True))
             name = _asset_name(form, job)
-            if existing := await self._assets.find_same_forms(connection, job.user_id, name, form.form_id):
+            if existing := await self._assets.find_same_forms(
+                connection, job.user_id, name, form.form_id
+            ):
                 raise FormExists(existing, form)
 
     async def _replace_asset(
@@ -175,7 +216,9 @@ class ResultWriter:
             raise FormRejected("destination_not_allowed", DESTINATION_NOT_ALLOWED)
         if asset.asset_type == "collection":
             raise FormRejected("destination_is_collection", CANNOT_REPLACE_COLLECTION)
-        asset_type = _effective_type("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)
+        asset_type = _effective_type(
+            "survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count
+        )
         name = (form.title or asset.name or job.name)[:255]
         content, summary = _asset_content(form, asset_type)
         if is_dry_run:

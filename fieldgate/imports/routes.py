@@ -56,7 +56,9 @@ class ImportChecker(msgspec.Struct, frozen=True):
     check: Callable[[User, NewImport, Language], Coroutine[Any, Any, ImportPreview]]
 
 
-routes = Routes(tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=audience_key, strict_freshness=True)
+routes = Routes(
+    tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=audience_key, strict_freshness=True
+)
 
 
 @routes.get_list(
@@ -108,7 +110,9 @@ async def import_creation(
     key = _idempotency_key(context)
     options = parse_options(body)
     if user.limits.assets is not None and options.destination_uid not in user.limits.assets:
-        raise Forbidden(Message("This token is limited to some assets. Name one of them as destination."))
+        raise Forbidden(
+            Message("This token is limited to some assets. Name one of them as destination.")
+        )
     new_import = None if body.url else await _parse_upload(body, settings.max_upload)
     # A repeated request gets its first response, even if the destination or the file at the URL is gone by now.
     digest = url_digest(body.url, options) if new_import is None else new_import.digest
@@ -122,7 +126,9 @@ async def import_creation(
         await _check_queue(user, store, settings)
     await quota.check(user.id, 0 if new_import is None else new_import.file.size)
     if options.destination_uid is not None:
-        owner_id = await _check_destination(user, destination_field(body), options.destination_uid, authorizer)
+        owner_id = await _check_destination(
+            user, destination_field(body), options.destination_uid, authorizer
+        )
         await quota.check(owner_id, 0 if new_import is None else new_import.file.size)
     if new_import is None:
         file = await fetcher.fetch(body.url, settings.max_upload, user.quota_id)
@@ -140,7 +146,9 @@ async def import_creation(
     description=Message("One import and its result."),
     asset_limit=AssetLimit.HANDLER,
 )
-async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
+async def import_detail(
+    uid: str, caller: Caller, language: Language, store: ImportStore
+) -> ImportRecord:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
     if row is None or not caller.limits.includes_asset(row.destination_uid or ""):
         raise import_not_found(uid)
@@ -171,7 +179,9 @@ async def import_answer(
         raise import_not_found(uid)
     destination = destination_uid("destination", body.destination.strip())
     if (destination is None) == (body.if_exists is None):
-        raise ValidationError({"destination": [Message("Send either destination, or if_exists with create.")]})
+        raise ValidationError(
+            {"destination": [Message("Send either destination, or if_exists with create.")]}
+        )
     if destination is not None:
         await _check_destination(user, "destination", destination, authorizer)
     await _check_queue(user, store, settings)
@@ -197,7 +207,9 @@ async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRow
 
 
 async def _check_queue(user: User, store: ImportStore, settings: Settings) -> None:
-    if settings.max_queued_imports and await store.is_queue_full(user.id, settings.max_queued_imports):
+    if settings.max_queued_imports and await store.is_queue_full(
+        user.id, settings.max_queued_imports
+    ):
         message = Message(
             "{count} of your files are not imported yet. Send more when some of them are.",
             count=settings.max_queued_imports,
@@ -223,7 +235,9 @@ def _accepted_response(uid: str) -> Created:
 
 async def _parse_upload(body: ImportRequest, max_bytes: int) -> NewImport:
     """Parse large files in a thread: decoding and hashing them would block other requests."""
-    is_large = (len(body.base64Encoded) if body.file is None else body.file.size) > THREAD_THRESHOLD_BYTES
+    is_large = (
+        len(body.base64Encoded) if body.file is None else body.file.size
+    ) > THREAD_THRESHOLD_BYTES
     return await run_in_thread_if(is_large, parse_upload, body, max_bytes)
 
 

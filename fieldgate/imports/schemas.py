@@ -30,9 +30,15 @@ class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
     uid: Annotated[str, Meta(description="Identifier of the import.")]
     date_created: Annotated[datetime, Meta(description="When the file was sent.")]
     filename: Annotated[str, Meta(description="Name of the file.")]
-    destination: Annotated[Link | None, Meta(description="Address of the asset to replace; null for a new one.")]
-    library: Annotated[bool, Meta(description="Whether blocks and questions were asked for instead of a form.")]
-    desired_type: Annotated[str | None, Meta(description="The type that was asked for; null for the usual one.")]
+    destination: Annotated[
+        Link | None, Meta(description="Address of the asset to replace; null for a new one.")
+    ]
+    library: Annotated[
+        bool, Meta(description="Whether blocks and questions were asked for instead of a form.")
+    ]
+    desired_type: Annotated[
+        str | None, Meta(description="The type that was asked for; null for the usual one.")
+    ]
 
 
 class ImportRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +55,9 @@ class ImportRows(msgspec.Struct, frozen=True, kw_only=True):
 
 class ImportAccepted(msgspec.Struct, frozen=True, kw_only=True):
     uid: Annotated[str, Meta(description="Identifier of the import.")]
-    url: Annotated[Link, Meta(description="Address of the import; its status and result are there.")]
+    url: Annotated[
+        Link, Meta(description="Address of the import; its status and result are there.")
+    ]
     status: Annotated[Status, Meta(description="Always processing.")]
 
 
@@ -67,13 +75,16 @@ class ImportPreview(msgspec.Struct, frozen=True, kw_only=True):
     """How an import would end."""
 
     dry_run: Annotated[bool, Meta(description="Always true: nothing was stored.")]
-    status: Annotated[Literal["complete", "error"], Meta(description="complete if the file can be imported.")]
+    status: Annotated[
+        Literal["complete", "error"], Meta(description="complete if the file can be imported.")
+    ]
     messages: Annotated[
         dict[str, Any],
         Meta(description="As in the import. The `uid` of an asset that would be created is null."),
     ]
     sheets: Annotated[
-        list[SheetExcerpt], Meta(description="Excerpts of the sheets with problems or warnings, as in `rows/`.")
+        list[SheetExcerpt],
+        Meta(description="Excerpts of the sheets with problems or warnings, as in `rows/`."),
     ]
 
 
@@ -86,14 +97,27 @@ class ImportFilters(msgspec.Struct, frozen=True):
 
 
 class ImportRequest(msgspec.Struct, frozen=True):
-    file: Annotated[UploadedFile | None, Meta(description="The workbook, as a part of a multipart body.")] = None
-    base64Encoded: Annotated[str, Meta(description="The workbook in base64, as a data URI or bare.")] = ""  # noqa: N815
-    url: Annotated[
-        str, Meta(description="Address to fetch the workbook from; the operator must have listed its host.")
+    file: Annotated[
+        UploadedFile | None, Meta(description="The workbook, as a part of a multipart body.")
+    ] = None
+    base64Encoded: Annotated[  # noqa: N815
+        str, Meta(description="The workbook in base64, as a data URI or bare.")
     ] = ""
-    name: Annotated[str, Meta(description="Name of the asset; by default the name of the file.", max_length=255)] = ""
-    library: Annotated[Any, Meta(description="true: create a block, a question or a collection of them.")] = ""
-    destination: Annotated[str, Meta(description="Asset to replace: its address, path or uid.")] = ""
+    url: Annotated[
+        str,
+        Meta(
+            description="Address to fetch the workbook from; the operator must have listed its host."
+        ),
+    ] = ""
+    name: Annotated[
+        str, Meta(description="Name of the asset; by default the name of the file.", max_length=255)
+    ] = ""
+    library: Annotated[
+        Any, Meta(description="true: create a block, a question or a collection of them.")
+    ] = ""
+    destination: Annotated[str, Meta(description="Asset to replace: its address, path or uid.")] = (
+        ""
+    )
     assetUid: Annotated[str, Meta(description="Alternative to `destination`.")] = ""  # noqa: N815
     desired_type: Annotated[str, Meta(description="survey, template, block or question.")] = ""
     if_exists: Annotated[
@@ -108,7 +132,9 @@ class ImportRequest(msgspec.Struct, frozen=True):
 
 
 class ImportAnswer(msgspec.Struct, frozen=True):
-    destination: Annotated[str, Meta(description="The form that the file is a new version of: its address or uid.")] = (
-        ""
-    )
-    if_exists: Annotated[Literal["create"] | None, Meta(description="create: make a second form.")] = None
+    destination: Annotated[
+        str, Meta(description="The form that the file is a new version of: its address or uid.")
+    ] = ""
+    if_exists: Annotated[
+        Literal["create"] | None, Meta(description="create: make a second form.")
+    ] = None

@@ -25,7 +25,9 @@ def import_record(row: ImportRow, language: Language) -> ImportRecord:
         uid=row.uid,
         date_created=Timestamp.unpack(row.created_at),
         filename=row.filename,
-        destination=None if row.destination_uid is None else Link(f"{ASSETS_PATH}{row.destination_uid}/"),
+        destination=None
+        if row.destination_uid is None
+        else Link(f"{ASSETS_PATH}{row.destination_uid}/"),
         library=bool(row.is_library),
         desired_type=row.desired_type or None,
     )
@@ -33,7 +35,11 @@ def import_record(row: ImportRow, language: Language) -> ImportRecord:
 
 def encode_import(row: ImportRow, language: Language) -> bytes:
     """Encode the record of an import, with unresolved links."""
-    return _encode_and_keep(row, language) if len(row.messages) <= MAX_KEPT_CHARS else _encode(row, language)
+    return (
+        _encode_and_keep(row, language)
+        if len(row.messages) <= MAX_KEPT_CHARS
+        else _encode(row, language)
+    )
 
 
 def _encode(row: ImportRow, language: Language) -> bytes:

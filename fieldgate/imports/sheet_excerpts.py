@@ -25,13 +25,19 @@ class IssueMark(msgspec.Struct, frozen=True):
     """The place of a problem or warning in a row."""
 
     kind: Annotated[IssueKind, Meta(description="problem or warning.")]
-    index: Annotated[int, Meta(description="Place in `problems` or `warnings` of the import, from 0.")]
-    cell: Annotated[int | None, Meta(description="Place in `cells`, from 0; null if it concerns the whole row.")]
+    index: Annotated[
+        int, Meta(description="Place in `problems` or `warnings` of the import, from 0.")
+    ]
+    cell: Annotated[
+        int | None, Meta(description="Place in `cells`, from 0; null if it concerns the whole row.")
+    ]
 
 
 class ExcerptRow(msgspec.Struct, frozen=True):
     row: Annotated[int, Meta(description="Number of the row, as the spreadsheet shows it.")]
-    cells: Annotated[list[str], Meta(description="Text of each column of the excerpt; long texts are cut.")]
+    cells: Annotated[
+        list[str], Meta(description="Text of each column of the excerpt; long texts are cut.")
+    ]
     marks: Annotated[list[IssueMark], Meta(description="Problems and warnings of this row.")]
 
 
@@ -39,6 +45,11 @@ class SheetExcerpt(msgspec.Struct, frozen=True):
     """Rows with issues, and the row before and after each."""
 
     sheet: Annotated[str, Meta(description="Name of the sheet.")]
-    columns: Annotated[list[str], Meta(description="Letters of the columns, as the spreadsheet shows them.")]
+    columns: Annotated[
+        list[str], Meta(description="Letters of the columns, as the spreadsheet shows them.")
+    ]
     header: Annotated[ExcerptRow, Meta(description="The row with the names of the columns.")]
-    rows: Annotated[list[ExcerptRow], Meta(description="The rows with problems or warnings, and those next to them.")]
+    rows: Annotated[
+        list[ExcerptRow],
+        Meta(description="The rows with problems or warnings, and those next to them."),
+    ]

@@ -51,14 +51,20 @@ class ImportStore:
         self.leases = ImportLeases(database)
         self._list_queries = {
             (by_status, descending): PreparedPage(
-                database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descending
+                database,
+                _list_query(by_status=by_status),
+                (imports.c.created_at, imports.c.uid),
+                descending=descending,
             )
             for by_status in (False, True)
             for descending in (False, True)
         }
         matches_uid = imports.c.user_id == bindparam("user_id"), imports.c.uid == bindparam("uid")
         self._by_uid = PreparedQuery(database, select(*_ROW_COLUMNS).where(*matches_uid))
-        matches_key = imports.c.user_id == bindparam("user_id"), imports.c.retry_key == bindparam("retry_key")
+        matches_key = (
+            imports.c.user_id == bindparam("user_id"),
+            imports.c.retry_key == bindparam("retry_key"),
+        )
         self._by_idempotency_key = PreparedQuery(
             database, select(imports.c.uid, imports.c.retry_digest).where(*matches_key)
         )
@@ -89,7 +95,9 @@ class ImportStore:
             self._data_versions.bump_sync(connection, TOPIC)
 
         try:
-            async with self._large_writes if new_import.file.size > LARGE_FILE_BYTES else nullcontext():
+            async with (
+                self._large_writes if new_import.file.size > LARGE_FILE_BYTES else nullcontext()
+            ):
                 await self._database.write(write)
         except IntegrityError:
             # Another request with the same key was committed first.
@@ -100,7 +108,9 @@ class ImportStore:
             raise Unauthorized from None  # the account was deleted since the request was authenticated
         return uid
 
-    async def find_by_idempotency_key(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+    async def find_by_idempotency_key(
+        self, user_id: int, retry_key: str, digest: bytes
+    ) -> str | None:
         """Return the import this key was used for. Raise IdempotencyKeyReused if its content was different."""
         row = await self._by_idempotency_key.first(user_id=user_id, retry_key=retry_key)
         if row is None:
@@ -138,12 +148,16 @@ class ImportStore:
         row = await self._by_uid.first(user_id=user_id, uid=uid)
         return None if row is None else ImportRow(*row)
 
-    async def get_warnings_of_version(self, asset_id: int, version_uid: str) -> list[dict[str, Any]] | None:
+    async def get_warnings_of_version(
+        self, asset_id: int, version_uid: str
+    ) -> list[dict[str, Any]] | None:
         """Return the warnings of a version, or of the import that it comes from; None if there is no such version."""
         query = (
             select(versions.c.warnings, imports.c.messages)
             .select_from(versions)
-            .outerjoin(imports, (imports.c.file_id == versions.c.file_id) & (imports.c.status == COMPLETE))
+            .outerjoin(
+                imports, (imports.c.file_id == versions.c.file_id) & (imports.c.status == COMPLETE)
+            )
             .where(versions.c.asset_id == asset_id, versions.c.uid == version_uid)
             .order_by(imports.c.id.desc())
         )
@@ -174,7 +188,9 @@ class ImportStore:
         asks = imports.c.messages["error_type"].as_string() == FORM_EXISTS
         queued = (
             imports.update()
-            .where(imports.c.user_id == user_id, imports.c.uid == uid, imports.c.status == ERROR, asks)
+            .where(
+                imports.c.user_id == user_id, imports.c.uid == uid, imports.c.status == ERROR, asks
+            )
             .values(
                 status=PROCESSING,
                 destination_uid=destination_uid,
@@ -207,7 +223,9 @@ class ImportStore:
         """Store the result, in the transaction that writes the assets. Raise LostLease if another worker has it."""
         done = connection.execute(
             imports.update()
-            .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
+            .where(
+                imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING
+            )
             .values(
                 status=status,
                 messages=messages,
@@ -225,7 +243,9 @@ class ImportStore:
         """Put an import back into the queue, to be claimed after a delay. Its time counts, but not as an attempt."""
         postponed = (
             imports.update()
-            .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
+            .where(
+                imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING
+            )
             .values(
                 messages=messages,
                 finished_at=self._database.current_time(),

@@ -16,7 +16,9 @@ from sqlalchemy import (
 
 from fieldgate.db import Timestamp, metadata
 
-IS_PROCESSING = text("status = 'processing'")  # a literal: a partial index cannot use a bound parameter
+IS_PROCESSING = text(
+    "status = 'processing'"
+)  # a literal: a partial index cannot use a bound parameter
 
 imports = Table(
     "imports",
@@ -31,12 +33,16 @@ imports = Table(
     Column("is_library", Boolean, nullable=False),
     Column("desired_type", String(20), nullable=False),
     Column("destination_uid", String(22)),
-    Column("asks_if_exists", Boolean, nullable=False),  # whether a form that exists already is a question
+    Column(
+        "asks_if_exists", Boolean, nullable=False
+    ),  # whether a form that exists already is a question
     Column("messages", JSON, nullable=False),
     # The rows that problems and warnings are about. NULL in imports of earlier releases.
     Column("excerpts", JSON(none_as_null=True)),
     Column("created_at", Timestamp, nullable=False),
-    Column("finished_at", Timestamp),  # while it is processing: when the last try ended on a busy machine
+    Column(
+        "finished_at", Timestamp
+    ),  # while it is processing: when the last try ended on a busy machine
     Column("claimed_at", Timestamp),
     Column("lease", String(32)),
     Column("lease_until", Timestamp),

@@ -32,7 +32,9 @@ _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
 class IdempotencyKeyReused(Problem):
     status = 422
-    detail = Message("This Idempotency-Key was used with other content. Send another key for another import.")
+    detail = Message(
+        "This Idempotency-Key was used with other content. Send another key for another import."
+    )
 
 
 class ImportOptions(msgspec.Struct, frozen=True):
@@ -64,21 +66,41 @@ def parse_options(request: ImportRequest) -> ImportOptions:
     if not sources:
         raise ValidationError({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
     if len(sources) > 1:
-        raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in sources})
+        raise ValidationError(
+            {name: [Message("Send only one of file, base64Encoded and url.")] for name in sources}
+        )
     if request.desired_type and request.desired_type not in DESIRED_TYPES:
         raise ValidationError(
-            {"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(DESIRED_TYPES))]}
+            {
+                "desired_type": [
+                    Message("Choose one of: {choices}.", choices=", ".join(DESIRED_TYPES))
+                ]
+            }
         )
     if request.if_exists and request.if_exists not in IF_EXISTS:
-        raise ValidationError({"if_exists": [Message("Choose one of: {choices}.", choices=", ".join(IF_EXISTS))]})
-    destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
-    is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
+        raise ValidationError(
+            {"if_exists": [Message("Choose one of: {choices}.", choices=", ".join(IF_EXISTS))]}
+        )
+    destination = destination_uid(
+        destination_field(request), request.destination.strip() or request.assetUid.strip()
+    )
+    is_library = request.library == 1 or str(request.library).strip().lower() in {
+        "true",
+        "1",
+        "yes",
+    }
     return ImportOptions(
-        strip_control_characters(request.name), is_library, request.desired_type, destination, request.if_exists == ASK
+        strip_control_characters(request.name),
+        is_library,
+        request.desired_type,
+        destination,
+        request.if_exists == ASK,
     )
 
 
-def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
+def parse_upload(
+    request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None
+) -> NewImport:
     """Parse a request. `fetched_file` is the file at its `url`. Raise ValidationError for invalid fields."""
     options = parse_options(request)
     file, filename = _read_source(request, max_bytes, fetched_file)
@@ -126,7 +148,9 @@ def destination_uid(field: str, text: str) -> str | None:
     return uid
 
 
-def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None) -> tuple[UploadedFile, str]:
+def _read_source(
+    request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None
+) -> tuple[UploadedFile, str]:
     field = "url" if fetched_file else "file" if request.file else "base64Encoded"
     file = fetched_file or request.file or UploadedFile("", _decode_base64(request.base64Encoded))
     filename = strip_control_characters(file.name)[-MAX_NAME_CHARS:]
@@ -140,7 +164,13 @@ def check_is_workbook(data: bytes, field: str) -> None:
     """Raise ValidationError for this field if a file does not begin like a workbook."""
     if not looks_like_workbook(data):
         raise ValidationError(
-            {field: [Message("This file is not a workbook. Send an xlsx, xls, xlsm, ods or csv file.")]}
+            {
+                field: [
+                    Message(
+                        "This file is not a workbook. Send an xlsx, xls, xlsm, ods or csv file."
+                    )
+                ]
+            }
         )
 
 
@@ -151,13 +181,17 @@ def looks_like_workbook(data: bytes) -> bool:
         return True
     encoding = unicode_encoding(start)
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= SNIFF_BYTES)
+        text = codecs.getincrementaldecoder(encoding)().decode(
+            start, final=len(data) <= SNIFF_BYTES
+        )
     except UnicodeDecodeError:
         # Plain CSV from Excel is in a Windows code page.
         if encoding != UTF_8 or has_control_bytes(start):
             return False
         text = start.decode("cp1252", errors="replace")
-    return "\0" not in text and not text.lstrip().startswith(NON_CSV_PREFIXES) and _has_columns(text)
+    return (
+        "\0" not in text and not text.lstrip().startswith(NON_CSV_PREFIXES) and _has_columns(text)
+    )
 
 
 def _has_columns(text: str) -> bool:
@@ -166,7 +200,9 @@ def _has_columns(text: str) -> bool:
     if not lines or not lines[0].endswith(("\n", "\r")):  # empty, or one line without an end
         return False
     has_delimiter = any(delimiter in lines[0] for delimiter in CSV_DELIMITERS)
-    return has_delimiter or (len(lines) > 1 and lines[1].removeprefix('""').startswith(CSV_DELIMITERS))
+    return has_delimiter or (
+        len(lines) > 1 and lines[1].removeprefix('""').startswith(CSV_DELIMITERS)
+    )
 
 
 def _decode_base64(text: str) -> bytes:
@@ -176,4 +212,6 @@ def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise ValidationError({"base64Encoded": [Message("This is not base64. Encode the file again.")]}) from None
+        raise ValidationError(
+            {"base64Encoded": [Message("This is not base64. Encode the file again.")]}
+        ) from None

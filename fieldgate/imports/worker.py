@@ -28,11 +28,15 @@ from fieldgate.settings import Settings
 MAX_ATTEMPTS = 3
 POLL_SECONDS = 0.02  # between checks for new imports, which take microseconds
 POOLED_POLL_SECONDS = 0.25  # behind a connection pooler, where each check is a statement
-CLAIM_INTERVAL_SECONDS = 1.0  # between attempts to claim without new imports: leases expire silently
+CLAIM_INTERVAL_SECONDS = (
+    1.0  # between attempts to claim without new imports: leases expire silently
+)
 PURGE_INTERVAL_SECONDS = 60 * 60
 RETRY_DELAY_SECONDS = 2.0  # after the database could not be reached
 MAX_STARTS = 5  # of a sandbox process, before the import is left to the next attempt
-MAX_BUSY_TRIES = 4  # that end by the clock; they take a worker nine minutes, and the file may be the reason
+MAX_BUSY_TRIES = (
+    4  # that end by the clock; they take a worker nine minutes, and the file may be the reason
+)
 BUSY_DELAY = timedelta(minutes=1)  # after the first of them, then four times as long each time
 START_DELAY_SECONDS = 1.0  # between starts of a sandbox process that fail
 
@@ -54,7 +58,10 @@ class ImportWorker:
         self._data_versions = data_versions = DataVersions(database)
         self._store = ImportStore(database, data_versions)
         self._results = ResultWriter(
-            database, self._store, AssetStore(database, data_versions), AssignmentStore(database, data_versions)
+            database,
+            self._store,
+            AssetStore(database, data_versions),
+            AssignmentStore(database, data_versions),
         )
         self._trash = Trash(database, data_versions, settings.trash_days)
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
@@ -65,7 +72,9 @@ class ImportWorker:
         self._database = database
         self._outages = DatabaseReadiness(database)
 
-    async def run(self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None) -> None:
+    async def run(
+        self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None
+    ) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""
         watch = asyncio.create_task(self._database.watch())
         try:
@@ -111,7 +120,9 @@ class ImportWorker:
         deadline = _clock() + CLAIM_INTERVAL_SECONDS
         poll_seconds = POOLED_POLL_SECONDS if self._database.is_pooled else POLL_SECONDS
         while (
-            not stopping.is_set() and _clock() < deadline and await self._data_versions.version(TOPIC) == last_version
+            not stopping.is_set()
+            and _clock() < deadline
+            and await self._data_versions.version(TOPIC) == last_version
         ):
             await _wait(stopping, poll_seconds)
 
@@ -149,13 +160,23 @@ class ImportWorker:
         except FormRejected as rejection:
             await self._write_with_retries(job, partial(self._results.fail, job, rejection))
         except runner.SandboxFailure as failure:
-            level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
-            log.log(level, "the file of import %s could not be parsed: %s %s", job.uid, failure, failure.details)
+            level = (
+                logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
+            )
+            log.log(
+                level,
+                "the file of import %s could not be parsed: %s %s",
+                job.uid,
+                failure,
+                failure.details,
+            )
             if failure.reason is runner.FailureReason.BUSY and job.busy_tries + 1 < MAX_BUSY_TRIES:
                 delay = BUSY_DELAY * 4**job.busy_tries
                 await self._write_with_retries(job, partial(self._results.postpone, job, delay))
                 return
-            await self._write_with_retries(job, partial(self._results.fail, job, SANDBOX_ERRORS[failure.reason]))
+            await self._write_with_retries(
+                job, partial(self._results.fail, job, SANDBOX_ERRORS[failure.reason])
+            )
         else:
             await self._write_with_retries(job, partial(self._results.complete, job, parsed))
         finally:
@@ -173,7 +194,9 @@ class ImportWorker:
         starts = 1
         while True:
             try:
-                return await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, limits, job.asset_uid)
+                return await asyncio.to_thread(
+                    runner.parse_in_sandbox, job.data, job.title, limits, job.asset_uid
+                )
             except runner.SandboxNotStarted as error:
                 if starts == MAX_STARTS or self._stopping.is_set():
                     raise
@@ -192,7 +215,11 @@ class ImportWorker:
             except Exception as error:
                 if not is_unavailable(error) or self._stopping.is_set():
                     raise
-                log.warning("the result of import %s could not be stored yet: %s", job.uid, type(error).__name__)
+                log.warning(
+                    "the result of import %s could not be stored yet: %s",
+                    job.uid,
+                    type(error).__name__,
+                )
                 await _wait(self._stopping, RETRY_DELAY_SECONDS)
 
     async def _renew_lease(self, job: Job, done: asyncio.Event) -> None:
@@ -205,7 +232,9 @@ class ImportWorker:
             except LostLease:
                 return
             except Exception as error:
-                log.warning("the lease of import %s could not be renewed: %s", job.uid, type(error).__name__)
+                log.warning(
+                    "the lease of import %s could not be renewed: %s", job.uid, type(error).__name__
+                )
 
 
 def _clock() -> float:
@@ -214,5 +243,7 @@ def _clock() -> float:
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):  # `asyncio.wait_for` of Python 3.11 can lose a cancellation
+        async with asyncio.timeout(
+            seconds
+        ):  # `asyncio.wait_for` of Python 3.11 can lose a cancellation
             await event.wait()

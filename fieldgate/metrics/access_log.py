@@ -39,9 +39,18 @@ def logging_config(level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": JSONFormatter}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "json",
+                "stream": "ext://sys.stderr",
+            }
+        },
         "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {**{name: {"level": "WARNING"} for name in QUIET_LOGGERS}, _RETRYING_LOGGER: {"level": "ERROR"}},
+        "loggers": {
+            **{name: {"level": "WARNING"} for name in QUIET_LOGGERS},
+            _RETRYING_LOGGER: {"level": "ERROR"},
+        },
     }
 
 

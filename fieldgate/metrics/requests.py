@@ -11,7 +11,13 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -21,7 +27,22 @@ from fieldgate.metrics.metrics_folder import FOLDER_VARIABLE
 from fieldgate.settings import Settings
 
 _REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
-BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BUCKETS_SECONDS = (
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+)
 
 _KNOWN_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}
 
@@ -43,13 +64,23 @@ class RequestMetrics:
         self._access_log_enabled = settings.access_log
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
-            "fieldgate_requests", "Number of requests.", ["method", "path", "status"], registry=registry
+            "fieldgate_requests",
+            "Number of requests.",
+            ["method", "path", "status"],
+            registry=registry,
         )
         self._seconds = Histogram(
-            "fieldgate_request_seconds", "Duration of requests.", ["path"], buckets=BUCKETS_SECONDS, registry=registry
+            "fieldgate_request_seconds",
+            "Duration of requests.",
+            ["path"],
+            buckets=BUCKETS_SECONDS,
+            registry=registry,
         )
         self._refusals = Counter(
-            "fieldgate_rate_limited", "Requests that a rate limit refused.", ["policy"], registry=registry
+            "fieldgate_rate_limited",
+            "Requests that a rate limit refused.",
+            ["policy"],
+            registry=registry,
         )
         self._series: dict[tuple[str, str, int], _Series] = {}
 

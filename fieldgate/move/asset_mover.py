@@ -29,7 +29,13 @@ from fieldgate.identity import User
 from fieldgate.imports.upload import check_is_workbook
 from fieldgate.move.people import People
 from fieldgate.move.plan import AssetPart, KnownAsset, MoveAction, Step, decide, hashes
-from fieldgate.move.source_assets import MAX_SHOWN_CHARS, ListedAsset, Source, SourceAsset, UnreadableAsset
+from fieldgate.move.source_assets import (
+    MAX_SHOWN_CHARS,
+    ListedAsset,
+    Source,
+    SourceAsset,
+    UnreadableAsset,
+)
 from fieldgate.move.store import (
     choose_uid,
     find_known,
@@ -129,7 +135,9 @@ class AssetMover:
     async def move(self, listed: ListedAsset) -> MoveResult:
         """Move one asset. Raise `MoveError` if the source cannot be read any more."""
         owner = listed.owner[:MAX_USERNAME_CHARS]
-        result = MoveResult(listed.uid, MoveAction.SKIP, listed.asset_type[:MAX_SHOWN_CHARS], owner=owner)
+        result = MoveResult(
+            listed.uid, MoveAction.SKIP, listed.asset_type[:MAX_SHOWN_CHARS], owner=owner
+        )
         try:
             await self._move(await self._read(listed), result)
         except UnreadableAsset as error:
@@ -139,22 +147,37 @@ class AssetMover:
             for reason in _reasons(problem):
                 result.note(reason)
         except _Kept as kept:
-            result.action = MoveAction.SKIP if result.action is MoveAction.CREATE else MoveAction.KEEP
+            result.action = (
+                MoveAction.SKIP if result.action is MoveAction.CREATE else MoveAction.KEEP
+            )
             result.note(str(kept))
         return result
 
     async def list_gone(self, listed: Sequence[ListedAsset]) -> list[MoveResult]:
         """Assets that are here, and that the source does not list any more."""
         names = {each.owner for each in listed}.union(self._source.accounts)
-        owners = [owner for name in names if (owner := await self._people.find_owner(name)) is not None]
+        owners = [
+            owner for name in names if (owner := await self._people.find_owner(name)) is not None
+        ]
         async with self._database.read_transaction() as connection:
             found = await list_gone(
-                connection, self._source.name, [owner.id for owner in owners], {each.uid for each in listed}
+                connection,
+                self._source.name,
+                [owner.id for owner in owners],
+                {each.uid for each in listed},
             )
-        reason = "It is not there any more, or this account may not see it. It was not deleted here."
+        reason = (
+            "It is not there any more, or this account may not see it. It was not deleted here."
+        )
         return [
             MoveResult(
-                each.source_uid, MoveAction.KEEP, each.asset_type, each.name, each.username, each.uid, reasons=[reason]
+                each.source_uid,
+                MoveAction.KEEP,
+                each.asset_type,
+                each.name,
+                each.username,
+                each.uid,
+                reasons=[reason],
             )
             for each in found
         ]
@@ -191,7 +214,9 @@ class AssetMover:
             uid = await choose_uid(connection, asset.uid, before)
         if other is not None:
             result.action, result.uid = MoveAction.KEEP, asset.uid
-            return result.note(f"It is here already, moved from {other}. Move from there to bring changes.")
+            return result.note(
+                f"It is here already, moved from {other}. Move from there to bring changes."
+            )
         step = decide(before, found, local)
         if step.action is MoveAction.CREATE and uid != asset.uid:
             result.note("Its uid cannot be kept, so links to it change.")
@@ -207,7 +232,9 @@ class AssetMover:
         if step.action is MoveAction.CREATE:
             result.reasons += asset.left_behind
         if step.action in (MoveAction.CREATE, MoveAction.CHANGE):
-            move = _Move(asset, owner, parent_uid, shared, tags, KnownAsset(uid, found), before, step, result)
+            move = _Move(
+                asset, owner, parent_uid, shared, tags, KnownAsset(uid, found), before, step, result
+            )
             await self._write(move, local)
             if self._is_dry_run and step.action is MoveAction.CREATE:
                 self._planned.add(asset.uid)
@@ -216,14 +243,23 @@ class AssetMover:
     async def _move_without_owner(self, asset: SourceAsset, result: MoveResult) -> None:
         """Report what is wrong with it. In a dry run, the owner may be a user who would be created."""
         if not self._people.is_invited(asset.owner):
-            return result.note(f"Its owner {asset.owner} is not here. Create this user, or use --users or --invite.")
+            return result.note(
+                f"Its owner {asset.owner} is not here. Create this user, or use --users or --invite."
+            )
         if asset.content:
             content = ContentToCheck(
-                data=asset.content, asset_type=asset.asset_type, name=asset.name, asset_uid=asset.uid, allows_empty=True
+                data=asset.content,
+                asset_type=asset.asset_type,
+                name=asset.name,
+                asset_uid=asset.uid,
+                allows_empty=True,
             )
             await self._checker.check(User(id=0), content)
         result.reasons += asset.left_behind
-        result.action, result.assignments = MoveAction.CREATE, len(await self._find_assignments(asset, result))
+        result.action, result.assignments = (
+            MoveAction.CREATE,
+            len(await self._find_assignments(asset, result)),
+        )
         self._planned.add(asset.uid)
         return None
 
@@ -240,7 +276,9 @@ class AssetMover:
         result.note("Its collection is not here. What people have through it is not moved.")
         return None
 
-    async def _find_assignments(self, asset: SourceAsset, result: MoveResult) -> list[dict[str, Any]]:
+    async def _find_assignments(
+        self, asset: SourceAsset, result: MoveResult
+    ) -> list[dict[str, Any]]:
         """The assignments as a request would name them. Those to people who are not here are reported."""
         found, missing = list[dict[str, Any]](), defaultdict[str, list[str]](list)
         for each in asset.assignments:
@@ -250,14 +288,19 @@ class AssetMover:
                 missing[user].append(permission)
                 continue
             fields = {"user": name, "permission": permission, "inherited": each.inherited}
-            optional = {"partial_permissions": each.partial_permissions, "expires_at": each.expires_at}
+            optional = {
+                "partial_permissions": each.partial_permissions,
+                "expires_at": each.expires_at,
+            }
             item = fields | {key: value for key, value in optional.items() if value}
             errors = ErrorCollector()
             parse_assignments([item], errors)
             try:
                 errors.raise_if_any()
             except ValidationError as invalid:
-                texts = " ".join(str(text) for messages in invalid.fields.values() for text in messages)
+                texts = " ".join(
+                    str(text) for messages in invalid.fields.values() for text in messages
+                )
                 result.note(f"Not assigned to {name}: {permission}. {texts}")
             else:
                 found.append(item)
@@ -294,7 +337,9 @@ class AssetMover:
             if AssetPart.SHARING in taken:
                 await connection.run_sync(self._share, move)
             known = move.known_now(await read_local(connection, uid))
-            if not await write_known(connection, self._source.name, asset.uid, known, is_new=is_new):
+            if not await write_known(
+                connection, self._source.name, asset.uid, known, is_new=is_new
+            ):
                 raise _Kept(_CHANGED_MEANWHILE)  # by another run
             if self._is_dry_run:
                 raise _DryRun
@@ -315,7 +360,10 @@ class AssetMover:
                 await self._writer.create(owner, creation, moved)
             else:
                 if AssetPart.DETAILS in taken:
-                    values |= {"settings": complete_settings(asset.asset_type, asset.settings), "tags": list(move.tags)}
+                    values |= {
+                        "settings": complete_settings(asset.asset_type, asset.settings),
+                        "tags": list(move.tags),
+                    }
                 change = AssetChange(content=content if AssetPart.QUESTIONS in taken else None)
                 await self._writer.change(owner, uid, change, moved)
         except _DryRun:
@@ -338,15 +386,23 @@ class AssetMover:
 
     async def _deploy(self, connection: AsyncConnection, move: _Move) -> None:
         active = move.asset.is_active
-        row = await connection.execute(select(assets.c.deployment_active).where(assets.c.uid == move.known.uid))
-        if active is None or (row.scalar() == active and AssetPart.QUESTIONS not in move.step.taken):
+        row = await connection.execute(
+            select(assets.c.deployment_active).where(assets.c.uid == move.known.uid)
+        )
+        if active is None or (
+            row.scalar() == active and AssetPart.QUESTIONS not in move.step.taken
+        ):
             return
         try:
-            await self._deployments.deploy_newest(connection, move.owner, move.known.uid, active=active)
+            await self._deployments.deploy_newest(
+                connection, move.owner, move.known.uid, active=active
+            )
         except Problem as problem:  # raised before anything was written
             move.result.note(f"It is not deployed: {problem.message}")
 
-    async def _compare_sharing(self, uid: str, shared: Sequence[dict[str, Any]], result: MoveResult) -> None:
+    async def _compare_sharing(
+        self, uid: str, shared: Sequence[dict[str, Any]], result: MoveResult
+    ) -> None:
         """Name who has what only there, or only here."""
         there = {(each["user"], each["permission"]) for each in shared if not each["inherited"]}
         async with self._database.read_transaction() as connection:
@@ -389,12 +445,16 @@ class AssetMover:
                 apply_change(self._sharing.in_transaction(connection), change)
                 return left
             except ValidationError as invalid:
-                refused = {field.partition(".")[0]: messages for field, messages in invalid.fields.items()}
+                refused = {
+                    field.partition(".")[0]: messages for field, messages in invalid.fields.items()
+                }
                 if not all(map(str.isdecimal, refused)):
                     raise  # about all of them
                 for position in sorted(map(int, refused), reverse=True):
                     item, texts = left.pop(position), " ".join(map(str, refused[str(position)]))
-                    move.result.note(f"Not assigned to {item['user']}: {item['permission']}. {texts}")
+                    move.result.note(
+                        f"Not assigned to {item['user']}: {item['permission']}. {texts}"
+                    )
         raise _Kept("Too many of its assignments are not possible here.")
 
 

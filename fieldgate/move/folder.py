@@ -91,7 +91,9 @@ class FolderSource(Source):
             if (self._folder / name).is_file():
                 workbook = self._read(name)
                 workbook_name = asset.name[: MAX_NAME_CHARS - len(suffix)] + suffix
-                return msgspec.structs.replace(asset, workbook=workbook, workbook_name=workbook_name)
+                return msgspec.structs.replace(
+                    asset, workbook=workbook, workbook_name=workbook_name
+                )
         return asset
 
     async def read_record(self, listed: ListedAsset) -> SourceRecord:
@@ -136,7 +138,9 @@ class FolderSource(Source):
             rows = decode_csv(data)
             header = next(rows, [])
             if not {*columns} <= {*header}:
-                raise ValueError(f"{name} must have the columns {','.join(columns)}, with commas in between")
+                raise ValueError(
+                    f"{name} must have the columns {','.join(columns)}, with commas in between"
+                )
             for row in rows:
                 yield dict(zip_longest(header, row, fillvalue=""))
         except csv.Error as error:
@@ -159,7 +163,9 @@ def encode_rows(rows: Iterable[AssignmentRow]) -> bytes:
 
 
 def _to_cells(row: AssignmentRow) -> Sequence[str]:
-    partial = msgspec.json.encode(row.partial_permissions).decode() if row.partial_permissions else ""
+    partial = (
+        msgspec.json.encode(row.partial_permissions).decode() if row.partial_permissions else ""
+    )
     return *row.key, partial, row.expires_at or "", "yes" if row.inherited else ""
 
 

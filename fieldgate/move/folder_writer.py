@@ -23,7 +23,17 @@ from fieldgate.http.links import resolve_links
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
-from fieldgate.move.folder import ASSETS, COLUMNS, EVENTS, FORMAT, INDEX, TEAM_MEMBERS, TEAMS, FolderIndex, encode_rows
+from fieldgate.move.folder import (
+    ASSETS,
+    COLUMNS,
+    EVENTS,
+    FORMAT,
+    INDEX,
+    TEAM_MEMBERS,
+    TEAMS,
+    FolderIndex,
+    encode_rows,
+)
 from fieldgate.move.source_assets import AssignmentRow, MoveError
 
 _BY = Caller(is_superuser=True, credential="command")
@@ -45,7 +55,9 @@ class FolderWriter:
         self._reader = AssetReader(database, self._store, self._sharing)
         self._files = FormFiles(self._store, WorkbookWriter())
 
-    async def write(self, user_id: int | None, on_progress: Callable[[int, int | None], None]) -> int:
+    async def write(
+        self, user_id: int | None, on_progress: Callable[[int, int | None], None]
+    ) -> int:
         """Write everything, or what belongs to one user. Return the number of assets. Assets are read one by one."""
         try:
             for name in ("", "forms", "assignments"):
@@ -57,7 +69,9 @@ class FolderWriter:
             await self._write_teams(state, user_id)
             with (self._folder / EVENTS).open("wb") as file:
                 if user_id is None:  # events belong to nobody
-                    async for batch in state.batches(select(events.c.packed).where(~events.c.is_demo)):
+                    async for batch in state.batches(
+                        select(events.c.packed).where(~events.c.is_demo)
+                    ):
                         file.writelines(bytes(row[0]) + b"\n" for row in batch)
         written = 0
         with (self._folder / ASSETS).open("wb") as file:
@@ -68,7 +82,9 @@ class FolderWriter:
                 except NotFound:  # deleted meanwhile
                     (self._folder / f"assignments/{uid}.csv").unlink(missing_ok=True)
                 on_progress(written, len(found))
-        index = FolderIndex(FORMAT, await read_identity(self._database), f"{now():%Y-%m-%dT%H:%M:%SZ}")
+        index = FolderIndex(
+            FORMAT, await read_identity(self._database), f"{now():%Y-%m-%dT%H:%M:%SZ}"
+        )
         (self._folder / INDEX).write_bytes(msgspec.json.encode(index) + b"\n")
         return written
 
@@ -77,7 +93,9 @@ class FolderWriter:
         asset = await self._sharing.authorize(uid, _BY)
         grants = await self._sharing.load_visible(asset, _BY)
         encoded = encode_assignments(grants, grants.list_all(with_teams=True), Language.ENGLISH)
-        rows = msgspec.json.decode(resolve_links(bytes(encoded), b"", b""), type=list[AssignmentRow])
+        rows = msgspec.json.decode(
+            resolve_links(bytes(encoded), b"", b""), type=list[AssignmentRow]
+        )
         owner = grants.grantees_by_id[grants.scope.owner_id].username
         others = [row for row in rows if row.holder != owner]
         (self._folder / f"assignments/{uid}.csv").write_bytes(encode_rows(others))

@@ -22,7 +22,9 @@ class InviteFile:
 
     def __init__(self, path: Path, base_url: str) -> None:
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            self._descriptor = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600
+            )
         except FileExistsError:
             raise MoveError(f"{path} exists. Name a new file for the links.") from None
         except OSError as error:
@@ -40,7 +42,12 @@ class InviteFile:
 
 class People:
     def __init__(
-        self, database: Database, table: dict[str, str], invites: InviteFile | None = None, *, may_invite: bool = False
+        self,
+        database: Database,
+        table: dict[str, str],
+        invites: InviteFile | None = None,
+        *,
+        may_invite: bool = False,
     ) -> None:
         """`table` has usernames here by usernames of the source. `may_invite`: somebody will be created later."""
         self._accounts = AccountStore(database, DataVersions(database))
@@ -61,7 +68,9 @@ class People:
         row = await self._find(name)
         if row is None:
             return None
-        return User(id=row.id, uid=row.uid, username=row.username, is_superuser=True, credential="command")
+        return User(
+            id=row.id, uid=row.uid, username=row.username, is_superuser=True, credential="command"
+        )
 
     async def find_name(self, name: str) -> str | None:
         """How an assignment names the person or team here; None if there is none."""
@@ -77,10 +86,18 @@ class People:
         wanted = username_key(strip_control_characters(self.table.get(name, name)))
         if wanted not in self._found:
             row = await self._accounts.find_user(wanted)
-            if row is None and (self._invites or self._may_invite) and username_error(wanted) is None:
-                row = None if await self._accounts.find_any(wanted) else await self._invite(wanted)  # None: disabled
+            if (
+                row is None
+                and (self._invites or self._may_invite)
+                and username_error(wanted) is None
+            ):
+                row = (
+                    None if await self._accounts.find_any(wanted) else await self._invite(wanted)
+                )  # None: disabled
             elif row is not None and self._invites and _never_used(row):
-                await self._write_link(row)  # created by a run that was stopped, or did not use the link in time
+                await self._write_link(
+                    row
+                )  # created by a run that was stopped, or did not use the link in time
             self._found[wanted] = row
         return self._found[wanted]
 
@@ -101,7 +118,9 @@ class People:
     async def _write_link(self, row: Any) -> None:
         invitation = await self._links.create(row.id, OPERATOR)
         if invitation is not None and self._invites is not None:
-            self._invites.write_link(row.username, invitation.path, f"{invitation.expires:%Y-%m-%d %H:%M} UTC")
+            self._invites.write_link(
+                row.username, invitation.path, f"{invitation.expires:%Y-%m-%d %H:%M} UTC"
+            )
 
 
 def _never_used(row: Any) -> bool:
@@ -115,8 +134,14 @@ def read_table(path: Path, *columns: str) -> dict[str, str]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise MoveError(f"{path} cannot be read: {error}.") from None
     rows = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
-    if len(rows) < 2 or tuple(rows[0]) != columns or any(len(row) != 2 or not all(row) for row in rows):
-        raise MoveError(f"{path} must have the columns {' and '.join(columns)}, named in its first line, and rows.")
+    if (
+        len(rows) < 2
+        or tuple(rows[0]) != columns
+        or any(len(row) != 2 or not all(row) for row in rows)
+    ):
+        raise MoveError(
+            f"{path} must have the columns {' and '.join(columns)}, named in its first line, and rows."
+        )
     found = dict[str, str]()
     for key, value in rows[1:]:
         if found.setdefault(key, value) != value:

@@ -46,7 +46,11 @@ def decide(before: KnownAsset | None, found: dict[str, str], local: dict[str, st
         return Step(MoveAction.CREATE, frozenset(AssetPart))
     there = {part for part in AssetPart if before.found.get(part.name) != found[part.name]}
     if local is None:
-        reason = "It was changed there and deleted here. Nothing was done." if there else "It was deleted here."
+        reason = (
+            "It was changed there and deleted here. Nothing was done."
+            if there
+            else "It was deleted here."
+        )
         return Step(MoveAction.KEEP, reason=reason)
     here = {part for part in AssetPart if before.local.get(part.name) != local[part.name]}
     if AssetPart.QUESTIONS in here:  # they are not published because of what happened there
@@ -60,7 +64,9 @@ def decide(before: KnownAsset | None, found: dict[str, str], local: dict[str, st
         ("It was changed here", here - there),
     )
     texts = [
-        f"{text}: {', '.join(part.value for part in AssetPart if part in parts)}." for text, parts in reasons if parts
+        f"{text}: {', '.join(part.value for part in AssetPart if part in parts)}."
+        for text, parts in reasons
+        if parts
     ]
     return Step(action, frozenset(taken), frozenset(here), " ".join(texts))
 

@@ -17,7 +17,13 @@ NOTE = COLUMNS.index("note")
 def report_rows(results: Iterable[MoveResult], notes: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """A row for each asset, with a line for each note about it, and a row for each note about none."""
     for each in results:
-        shown = each.action.value, each.asset_type, each.name, each.owner, str(each.assignments + each.waiting)
+        shown = (
+            each.action.value,
+            each.asset_type,
+            each.name,
+            each.owner,
+            str(each.assignments + each.waiting),
+        )
         yield (*shown, "\n".join(each.reasons), each.source_uid, each.uid)
     for note in notes:
         yield (MoveAction.SKIP.value, "", "", "", "", note, "", "")

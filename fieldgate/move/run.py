@@ -41,7 +41,9 @@ async def open_source(
     source: Source
     if "://" in text:
         tokens = read_table(accounts, "username", "token") if accounts else {"": find_token()}
-        source = ServerSource(text, tokens, ConnectionOptions(on_retry=lambda notice: on_pause(notice.reason)))
+        source = ServerSource(
+            text, tokens, ConnectionOptions(on_retry=lambda notice: on_pause(notice.reason))
+        )
     else:
         source = FolderSource(Path(text))
     try:
@@ -51,7 +53,13 @@ async def open_source(
 
 
 async def move(
-    database: Database, settings: Settings, source: Source, people: People, show: Progress, *, is_dry_run: bool
+    database: Database,
+    settings: Settings,
+    source: Source,
+    people: People,
+    show: Progress,
+    *,
+    is_dry_run: bool,
 ) -> MoveReport:
     if source.name == await read_identity(database):
         raise MoveError("This folder is from this database, which has all that is in it.")

@@ -39,7 +39,10 @@ class ServerSource(Source):
     def __init__(self, url: str, tokens: dict[str, str], options: ConnectionOptions) -> None:
         """`tokens` by username, which can be empty."""
         try:
-            self._clients = [AsyncClient(url, each, page_size=PAGE_SIZE, options=options) for each in tokens.values()]
+            self._clients = [
+                AsyncClient(url, each, page_size=PAGE_SIZE, options=options)
+                for each in tokens.values()
+            ]
         except FieldgateError as error:
             raise MoveError(str(error)) from None
         self.accounts: list[str] = list(tokens)
@@ -61,7 +64,9 @@ class ServerSource(Source):
                     for each in map(decode, page):
                         owner = each.owner__username or ""
                         if not is_uid(each.uid):
-                            self.refused.append(f"The uid {each.uid[:MAX_SHOWN_CHARS]!r} is not valid.")
+                            self.refused.append(
+                                f"The uid {each.uid[:MAX_SHOWN_CHARS]!r} is not valid."
+                            )
                         elif owner == username:
                             found[each.uid] = ListedAsset(each.uid, owner, each.asset_type, account)
                         else:
@@ -71,24 +76,35 @@ class ServerSource(Source):
             except (FieldgateError, ValueError) as error:
                 raise MoveError(f"The list of assets cannot be read: {error}") from None
         for owner in others.keys() - set(self.accounts):
-            self.refused.append(f"Belong to {owner}, and are moved with that account: {others[owner]}.")
+            self.refused.append(
+                f"Belong to {owner}, and are moved with that account: {others[owner]}."
+            )
         return collections_first(list(found.values()))
 
     async def _check_account(self, account: int, client: AsyncClient) -> str:
         username = (await _sent(client.connection.fetch_json("/me/", _Account))).username
         if not username:
-            raise MoveError(f"{self.name} does not say whose token this is. Is it the token of an account there?")
+            raise MoveError(
+                f"{self.name} does not say whose token this is. Is it the token of an account there?"
+            )
         if self.accounts[account] not in ("", username):
             raise MoveError(f"The token for {self.accounts[account]} belongs to another account.")
         return username
 
     async def read_record(self, listed: ListedAsset) -> SourceRecord:
         connection = self._clients[listed.account].connection
-        return await _sent(connection.fetch_json(f"assets/{listed.uid}/", SourceRecord), is_asset=True)
+        return await _sent(
+            connection.fetch_json(f"assets/{listed.uid}/", SourceRecord), is_asset=True
+        )
 
     async def read_rows(self, listed: ListedAsset, uid: str) -> list[AssignmentRow]:
-        connection, path = self._clients[listed.account].connection, f"assets/{uid}/permission-assignments/"
-        return await _sent(connection.fetch_json(path, list[AssignmentRow], {"teams": "true"}), is_asset=True)
+        connection, path = (
+            self._clients[listed.account].connection,
+            f"assets/{uid}/permission-assignments/",
+        )
+        return await _sent(
+            connection.fetch_json(path, list[AssignmentRow], {"teams": "true"}), is_asset=True
+        )
 
     async def says_inherited(self, listed: ListedAsset) -> bool:
         """Rows of KoboToolbox do not say it."""
@@ -101,7 +117,9 @@ async def _sent(request: Awaitable[Answer], *, is_asset: bool = False) -> Answer
         return await request
     except FieldgateError as error:
         is_request = isinstance(error, RequestFailed)
-        if is_asset and (error.status not in _ABOUT_ALL if is_request else isinstance(error, UnexpectedResponse)):
+        if is_asset and (
+            error.status not in _ABOUT_ALL if is_request else isinstance(error, UnexpectedResponse)
+        ):
             raise UnreadableAsset(error.message) from None
         is_final = is_request and error.status not in RETRY_STATUSES
         advice = "" if is_final else " Run the command again later: it continues where it stopped."

@@ -84,7 +84,11 @@ class SourceRecord(msgspec.Struct):
         counts = ", ".join(f"{what} {count}" for what, count in numbers.items() if count > 0)
         found = [f"Stays there: {counts}."] if counts else []
         is_older = self.has_deployment and not self.deploys_newest
-        return [*found, "An older version is deployed there. Here the newest is a draft."] if is_older else found
+        return (
+            [*found, "An older version is deployed there. Here the newest is a draft."]
+            if is_older
+            else found
+        )
 
 
 class AssignmentRow(msgspec.Struct):
@@ -172,7 +176,11 @@ class Source(ABC):
         is_deployed = record.has_deployment and record.deploys_newest
         settings = _clean_settings(record.settings)
         name = strip_control_characters(record.name or "")
-        lost = ["Its settings are too large or no object, and stay there."] if record.settings and not settings else []
+        lost = (
+            ["Its settings are too large or no object, and stay there."]
+            if record.settings and not settings
+            else []
+        )
         if len(name) > MAX_NAME_CHARS:
             lost.append(f"Its name is longer there. It was cut to {MAX_NAME_CHARS} characters.")
         return SourceAsset(
@@ -183,7 +191,9 @@ class Source(ABC):
             parent=parent if is_uid(parent) else None,
             settings=settings,
             tags=record.tag_string or "",
-            content=b"" if record.asset_type == COLLECTION else bytes(record.content).removeprefix(b"null"),
+            content=b""
+            if record.asset_type == COLLECTION
+            else bytes(record.content).removeprefix(b"null"),
             is_active=bool(record.deployment__active) if is_deployed else None,
             assignments=await self._read_assignments(listed, parent),
             left_behind=[*record.left_behind, *lost],
@@ -202,7 +212,9 @@ class Source(ABC):
         if len(rows) > MAX_ROWS:
             raise UnreadableAsset(f"It has more than {MAX_ROWS} assignments.")
         for row in rows:
-            if row.via or row.holder == listed.owner:  # the team has a row of its own; owners have everything
+            if (
+                row.via or row.holder == listed.owner
+            ):  # the team has a row of its own; owners have everything
                 continue
             if is_too_deep(row.partial_permissions):
                 raise UnreadableAsset("The filters of an assignment are nested too deeply.")
@@ -228,12 +240,18 @@ def _clean_settings(settings: Any) -> dict[str, Any]:
     """Settings without control characters. What is no object, or is too large or deep, is dropped."""
     if not isinstance(settings, dict) or is_too_deep(settings):
         return {}
-    return dict(_clean(settings)) if len(msgspec.json.encode(settings)) <= MAX_SETTINGS_BYTES else {}
+    return (
+        dict(_clean(settings)) if len(msgspec.json.encode(settings)) <= MAX_SETTINGS_BYTES else {}
+    )
 
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isprintable() else "\n".join(map(strip_control_characters, value.splitlines()))
+        return (
+            value
+            if value.isprintable()
+            else "\n".join(map(strip_control_characters, value.splitlines()))
+        )
     if isinstance(value, dict):
         return {_clean(key): _clean(each) for key, each in value.items()}
     return [_clean(each) for each in value] if isinstance(value, list) else value

@@ -8,7 +8,9 @@ from fieldgate.db import metadata
 moved_assets = Table(
     "moved_assets",
     metadata,
-    Column("source", String(500), primary_key=True),  # address of the server, or the database that a folder is from
+    Column(
+        "source", String(500), primary_key=True
+    ),  # address of the server, or the database that a folder is from
     Column("source_uid", String(50), primary_key=True),
     Column("uid", String(22), nullable=False),  # here
     Column("found", JSON, nullable=False),  # hashes of the parts that were moved

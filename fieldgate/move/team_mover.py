@@ -21,13 +21,17 @@ _COMPLETE = {"members": "complete"}  # in place of hashes: all members were adde
 
 
 class TeamMover:
-    def __init__(self, database: Database, data_versions: DataVersions, source: str, people: People) -> None:
+    def __init__(
+        self, database: Database, data_versions: DataVersions, source: str, people: People
+    ) -> None:
         self._database = database
         self._source = source
         self._people = people
         self._accounts = AccountStore(database, data_versions)
         # No team is deleted here.
-        self._store = TeamStore(database, data_versions, Trash(database, data_versions, 0).log_deleted_teams)
+        self._store = TeamStore(
+            database, data_versions, Trash(database, data_versions, 0).log_deleted_teams
+        )
 
     async def move_all(self, teams: Sequence[SourceTeam], *, is_dry_run: bool) -> list[str]:
         """Return what was not done, in words. A team that is here already keeps its members."""
@@ -35,7 +39,9 @@ class TeamMover:
         notes: list[str] = []
         for team in teams:
             if names[team.name] > 1:
-                notes.append(f"There are several teams {team.name[:MAX_NAME_CHARS]}. Rename them before you move.")
+                notes.append(
+                    f"There are several teams {team.name[:MAX_NAME_CHARS]}. Rename them before you move."
+                )
                 continue
             try:
                 notes += await self._move(team, is_dry_run)
@@ -52,13 +58,17 @@ class TeamMover:
             return [f"A team {own_name} is here already. It keeps its members."]
         found, notes = defaultdict[Role, list[User]](list), list[str]()
         if known is None and len(team.name) > MAX_NAME_CHARS:
-            notes.append(f"The name of the team {own_name} is longer there. It was cut to {MAX_NAME_CHARS} characters.")
+            notes.append(
+                f"The name of the team {own_name} is longer there. It was cut to {MAX_NAME_CHARS} characters."
+            )
         for username, role in team.roles.items():
             user = await self._people.find_owner(username)
             if user is not None:
                 found[ADMIN if role == ADMIN else "member"].append(user)
             elif not self._people.is_invited(username):
-                notes.append(f"{username[:MAX_SHOWN_CHARS]} is not here, and so not in the team {own_name}.")
+                notes.append(
+                    f"{username[:MAX_SHOWN_CHARS]} is not here, and so not in the team {own_name}."
+                )
         if is_dry_run:
             self._people.invited.append(name)
             return notes
@@ -69,12 +79,18 @@ class TeamMover:
             async def note(connection: AsyncConnection, uid: str) -> None:
                 await write_known(connection, self._source, team.uid, KnownAsset(uid))
 
-            known = KnownAsset(await self._store.create(found[ADMIN][0], own_name, team.description, note))
+            known = KnownAsset(
+                await self._store.create(found[ADMIN][0], own_name, team.description, note)
+            )
         self._people.table[name] = TEAM_PREFIX + known.uid
         if known.found != _COMPLETE:
             by = (found[ADMIN] or found["member"])[0]
             for role, users in found.items():
-                await self._store.add_members(by, known.uid, [each.username for each in users], role)
+                await self._store.add_members(
+                    by, known.uid, [each.username for each in users], role
+                )
             async with self._database.transaction() as connection:
-                await write_known(connection, self._source, team.uid, KnownAsset(known.uid, _COMPLETE))
+                await write_known(
+                    connection, self._source, team.uid, KnownAsset(known.uid, _COMPLETE)
+                )
         return notes

@@ -32,7 +32,9 @@ PERMISSIONS: tuple[Permission, ...] = (
         grants=("view_submissions",),
         contradicts=("partial_submissions",),
     ),
-    Permission("discover_asset", Message("Can discover asset in public lists"), grants=("view_asset",)),
+    Permission(
+        "discover_asset", Message("Can discover asset in public lists"), grants=("view_asset",)
+    ),
     Permission(
         "manage_asset",
         Message("Can manage all aspects of asset"),
@@ -96,4 +98,8 @@ def permission_path(codename: str) -> str:
 
 def codename_of(reference: str) -> str:
     """Return the codename in the URL or path of a permission; other text as it is."""
-    return reference.partition("?")[0].rstrip("/").rpartition("/permissions/")[2] if "/" in reference else reference
+    return (
+        reference.partition("?")[0].rstrip("/").rpartition("/permissions/")[2]
+        if "/" in reference
+        else reference
+    )

@@ -36,35 +36,59 @@ class Effect(msgspec.Struct, frozen=True):
 
     def message(self) -> Message:
         """Describe the effect in a sentence."""
-        return Message(_EFFECT_MESSAGES[self.kind, self.reason].text, permission=self.permission, because=self.because)
+        return Message(
+            _EFFECT_MESSAGES[self.kind, self.reason].text,
+            permission=self.permission,
+            because=self.because,
+        )
 
 
 _EFFECT_MESSAGES = {
     (EffectKind.GRANTED, EffectReason.ASKED): Message("{permission}: granted, as asked."),
-    (EffectKind.GRANTED, EffectReason.IMPLIED): Message("{permission}: granted, implied by {because}."),
+    (EffectKind.GRANTED, EffectReason.IMPLIED): Message(
+        "{permission}: granted, implied by {because}."
+    ),
     (EffectKind.REMOVED, EffectReason.ASKED): Message("{permission}: removed, as asked."),
-    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
-    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("{permission}: removed, as it requires {because}."),
-    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
+    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message(
+        "{permission}: removed, contradicted by {because}."
+    ),
+    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message(
+        "{permission}: removed, as it requires {because}."
+    ),
+    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message(
+        "{permission}: removed, as the new list does not name it."
+    ),
     (EffectKind.DENIED, EffectReason.ASKED): Message(
         "{permission}: denied here, as asked, though the collection or a team grants it."
     ),
-    (EffectKind.DENIED, EffectReason.DEPENDENT): Message("{permission}: denied here, as it requires {because}."),
+    (EffectKind.DENIED, EffectReason.DEPENDENT): Message(
+        "{permission}: denied here, as it requires {because}."
+    ),
     (EffectKind.DENIED, EffectReason.NOT_LISTED): Message(
         "{permission}: denied here, as the new list does not name it."
     ),
-    (EffectKind.ALLOWED, EffectReason.ASKED): Message("{permission}: no longer denied here, as asked."),
-    (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
+    (EffectKind.ALLOWED, EffectReason.ASKED): Message(
+        "{permission}: no longer denied here, as asked."
+    ),
+    (EffectKind.ALLOWED, EffectReason.IMPLIED): Message(
+        "{permission}: no longer denied here, implied by {because}."
+    ),
     (EffectKind.ALLOWED, EffectReason.DEPENDENT): Message(
         "{permission}: held through a team again, as {because} is removed."
     ),
-    (EffectKind.FILTERED, EffectReason.ASKED): Message("{permission}: now for other submissions, as asked."),
+    (EffectKind.FILTERED, EffectReason.ASKED): Message(
+        "{permission}: now for other submissions, as asked."
+    ),
     (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
         "{permission}: now for fewer submissions, as some permissions require {because}."
     ),
     (EffectKind.ENDS, EffectReason.ASKED): Message("{permission}: end changed, as asked."),
-    (EffectKind.ENDS, EffectReason.IMPLIED): Message("{permission}: end changed, implied by {because}."),
-    (EffectKind.ENDS, EffectReason.DEPENDENT): Message("{permission}: end changed, as it requires {because}."),
+    (EffectKind.ENDS, EffectReason.IMPLIED): Message(
+        "{permission}: end changed, implied by {because}."
+    ),
+    (EffectKind.ENDS, EffectReason.DEPENDENT): Message(
+        "{permission}: end changed, as it requires {because}."
+    ),
 }
 
 
@@ -86,4 +110,6 @@ def not_for_public_message(codename: str) -> Message:
 
 
 def contradiction_message(one: str, other: str) -> Message:
-    return Message("{one} and {other} contradict each other: assign one of them.", one=one, other=other)
+    return Message(
+        "{one} and {other} contradict each other: assign one of them.", one=one, other=other
+    )

@@ -24,7 +24,9 @@ class Rule(Enum):
 
     ACCOUNT_DISABLED = "account_disabled"
     NOT_FOR_TYPE = "not_for_type"
-    UNRESTRICTED = "unrestricted"  # who may act on all submissions has no partial_submissions from teams
+    UNRESTRICTED = (
+        "unrestricted"  # who may act on all submissions has no partial_submissions from teams
+    )
     OWNER = "owner"
     SUPERUSER = "superuser"
     ASSIGNED = "assigned"  # and perhaps implied by `because`, which is assigned too
@@ -38,9 +40,13 @@ class Rule(Enum):
     NOTHING = "nothing"
 
 
-GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.TEAM, Rule.PUBLIC})
+GRANTING_RULES = frozenset(
+    {Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.TEAM, Rule.PUBLIC}
+)
 # If one of these decided, no assignment changes anything; UNRESTRICTED only for owners and superusers.
-FINAL_RULES = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
+FINAL_RULES = frozenset(
+    {Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC}
+)
 
 _RULE_MESSAGES = {
     Rule.ACCOUNT_DISABLED: Message("The account is disabled: its permissions cannot be used."),
@@ -53,9 +59,13 @@ _RULE_MESSAGES = {
     Rule.COLLECTION: Message("{permission} is passed down by the collection of the asset."),
     Rule.PUBLIC: Message("{permission} is held by the public, and so by everybody."),
     Rule.TEAM: Message("{permission} is held through a team."),
-    Rule.DENIED: Message("{permission} is denied on this asset, though its collection or a team would pass it on."),
+    Rule.DENIED: Message(
+        "{permission} is denied on this asset, though its collection or a team would pass it on."
+    ),
     Rule.PARTIAL: Message("{permission} is held for some submissions only."),
-    Rule.LIMITED: Message("partial_submissions is assigned on this asset, and wins over {permission} of a team."),
+    Rule.LIMITED: Message(
+        "partial_submissions is assigned on this asset, and wins over {permission} of a team."
+    ),
     Rule.NOTHING: Message("Nothing grants {permission} on this asset."),
 }
 
@@ -89,7 +99,9 @@ class Need(msgspec.Struct, frozen=True):
 
     def message(self) -> Message:
         if not self.removes:
-            return Message("Assign {permission}: nothing would be removed.", permission=self.permission)
+            return Message(
+                "Assign {permission}: nothing would be removed.", permission=self.permission
+            )
         return Message(
             "Assign {permission}: this would remove {removed}.",
             permission=self.permission,
@@ -106,7 +118,12 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def explain(
-    state: PermissionState, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False
+    state: PermissionState,
+    permission: str,
+    asset_type: str,
+    *,
+    is_superuser: bool = False,
+    is_disabled: bool = False,
 ) -> Explanation:
     """Explain whether a user has a permission, with every rule that matches."""
     owned = rules.owner_permissions(asset_type)
@@ -142,13 +159,27 @@ def explain(
         permission=permission,
         allowed=allowed,
         matched=(
-            MatchedRule(first, permission, _because(first, state, permission), True, _end(first, state, permission)),
+            MatchedRule(
+                first,
+                permission,
+                _because(first, state, permission),
+                True,
+                _end(first, state, permission),
+            ),
             *(
-                MatchedRule(rule, permission, _because(rule, state, permission), False, _end(rule, state, permission))
+                MatchedRule(
+                    rule,
+                    permission,
+                    _because(rule, state, permission),
+                    False,
+                    _end(rule, state, permission),
+                )
                 for rule in others
             ),
         ),
-        filters=filters if permission == PARTIAL else {each: filters[each] for each in filters if each == permission},
+        filters=filters
+        if permission == PARTIAL
+        else {each: filters[each] for each in filters if each == permission},
         needs=() if allowed or is_final else _needs(state, permission, asset_type),
     )
 
@@ -186,6 +217,8 @@ def _needs(state: PermissionState, permission: str, asset_type: str) -> tuple[Ne
     for each in sorted(assignable, key=lambda each: (len(implied(each)), each)):
         outcome = rules.assign(state, each, asset_type, ANY_SUBMISSIONS)
         if permission in rules.effective_permissions(outcome.state, asset_type):
-            removed = (effect.permission for effect in outcome.effects if effect.kind is EffectKind.REMOVED)
+            removed = (
+                effect.permission for effect in outcome.effects if effect.kind is EffectKind.REMOVED
+            )
             found.append(Need(each, tuple(removed)))
     return tuple(found)

@@ -70,7 +70,11 @@ def short_label(permission: str, asset_type: str, language: Language) -> str:
     if permission == PARTIAL:
         return translate(_PARTIAL["default"], language)
     by_type = _ON_ASSETS.get(permission, {})
-    message = _ON_SUBMISSIONS.get(permission) or by_type.get(asset_type) or next(iter(by_type.values()), None)
+    message = (
+        _ON_SUBMISSIONS.get(permission)
+        or by_type.get(asset_type)
+        or next(iter(by_type.values()), None)
+    )
     return permission if message is None else translate(message, language)
 
 
@@ -83,4 +87,6 @@ def replace_codenames(text: str, asset_type: str, language: Language) -> str:
 
 
 def quoted_label(permission: str, asset_type: str, language: Language) -> str:
-    return translate(Message("“{label}”", label=short_label(permission, asset_type, language)), language)
+    return translate(
+        Message("“{label}”", label=short_label(permission, asset_type, language)), language
+    )

@@ -13,7 +13,13 @@ from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.effects import not_for_type_message
-from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord, WhatIfQuery, WhatIfRecord
+from fieldgate.permissions.schemas import (
+    EffectsFilters,
+    EffectsRecord,
+    PermissionRecord,
+    WhatIfQuery,
+    WhatIfRecord,
+)
 from fieldgate.permissions.serializers import effects_record, encoded_permissions, what_if_record
 from fieldgate.permissions.what_if import name_errors, removal_errors, unknown_permission_message
 
@@ -25,7 +31,9 @@ routes = Routes(tag="Permissions", scope=Scope.READ, asset_limit=AssetLimit.FREE
     "/api/v2/permissions/",
     response=PermissionRecord,
     title=Message("Permissions"),
-    description=Message("All permissions that can be assigned on an asset, with what each implies and contradicts."),
+    description=Message(
+        "All permissions that can be assigned on an asset, with what each implies and contradicts."
+    ),
 )
 async def permission_list(page: PageRequest, language: Language) -> ListResult[PermissionRecord]:
     records = list(encoded_permissions(language).values())
@@ -53,7 +61,9 @@ async def permission_what_if(query: WhatIfQuery, language: Language) -> msgspec.
     if wrong:
         raise ValidationError(wrong)
     held = rules.with_implied(query.held, query.asset_type)
-    return what_if_record(held, frozenset(query.assign), frozenset(query.remove), query.asset_type, language)
+    return what_if_record(
+        held, frozenset(query.assign), frozenset(query.remove), query.asset_type, language
+    )
 
 
 @routes.get(
@@ -73,9 +83,13 @@ async def permission_detail(codename: str, language: Language) -> msgspec.Raw:
     "/api/v2/permissions/{codename}/effects/",
     response=EffectsRecord,
     title=Message("Effects of a permission"),
-    description=Message("What assigning a permission would grant and remove, and why, without any asset."),
+    description=Message(
+        "What assigning a permission would grant and remove, and why, without any asset."
+    ),
 )
-async def permission_effects(codename: str, query: EffectsFilters, language: Language) -> msgspec.Raw:
+async def permission_effects(
+    codename: str, query: EffectsFilters, language: Language
+) -> msgspec.Raw:
     if codename not in BY_CODENAME:
         raise NotFound(unknown_permission_message(codename))
     wrong = _too_many_errors({"held": query.held})
@@ -92,6 +106,8 @@ async def permission_effects(codename: str, query: EffectsFilters, language: Lan
 
 def _too_many_errors(lists: Mapping[str, Sequence[str]]) -> dict[str, list[Message]]:
     message = PluralMessage(
-        "Name at most {count} permission.", "Name at most {count} permissions.", MAX_HELD_PERMISSIONS
+        "Name at most {count} permission.",
+        "Name at most {count} permissions.",
+        MAX_HELD_PERMISSIONS,
     )
     return {name: [message] for name, given in lists.items() if len(given) > MAX_HELD_PERMISSIONS}

@@ -57,7 +57,9 @@ ASSIGNABLE: Mapping[str, Codenames] = {
     "collection": _BASE_PERMISSIONS | {"discover_asset"},
     "text": frozenset(),
 }
-_OWNED: Mapping[str, Codenames] = {asset_type: taken - {PARTIAL} for asset_type, taken in ASSIGNABLE.items()}
+_OWNED: Mapping[str, Codenames] = {
+    asset_type: taken - {PARTIAL} for asset_type, taken in ASSIGNABLE.items()
+}
 PUBLIC_ASSIGNABLE = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
 INHERITABLE = frozenset({"view_asset", "change_asset"})  # from a collection by the assets in it
 # By type and codename, computed once: one request can be about a thousand users.
@@ -66,7 +68,10 @@ _CLOSURES: Mapping[str, Mapping[str, Codenames]] = {
     for asset_type, taken in ASSIGNABLE.items()
 }
 _DEPENDENTS: Mapping[str, Mapping[str, Codenames]] = {
-    asset_type: {codename: frozenset(each for each in taken if codename in implied(each)) for codename in BY_CODENAME}
+    asset_type: {
+        codename: frozenset(each for each in taken if codename in implied(each))
+        for codename in BY_CODENAME
+    }
     for asset_type, taken in ASSIGNABLE.items()
 }
 _CONTRADICTIONS: Mapping[str, Codenames] = {
@@ -180,7 +185,9 @@ def own_filters(state: PermissionState, asset_type: str) -> Filters:
 
 def _team_filters(state: PermissionState, asset_type: str) -> Filters:
     denied = with_dependent(state.denied, asset_type)
-    return {codename: given for codename, given in state.team_filters.items() if codename not in denied}
+    return {
+        codename: given for codename, given in state.team_filters.items() if codename not in denied
+    }
 
 
 def effective_permissions(state: PermissionState, asset_type: str) -> Codenames:
@@ -290,12 +297,22 @@ def replace_direct(
     new_filters = required_filters(requested, filters)
     closure = _granted_closure(requested, asset_type, new_filters)
     passed = passed_on(state, asset_type)
-    outlasting = {each for each in passed - {PARTIAL} if _passed_end(state, each) >= (asked.get(each) or NEVER)}
-    needed = requested - outlasting - _held_already(state, requested, asset_type, new_filters, asked)
+    outlasting = {
+        each
+        for each in passed - {PARTIAL}
+        if _passed_end(state, each) >= (asked.get(each) or NEVER)
+    }
+    needed = (
+        requested - outlasting - _held_already(state, requested, asset_type, new_filters, asked)
+    )
     _validate_ends(state, needed, asset_type, asked)
     granted = _apply_grant(state, needed, asset_type, new_filters if PARTIAL in needed else {})
     apart = msgspec.structs.replace(
-        granted.state, collection=state.collection - state.teams, teams=frozenset(), team_filters={}, team_ends={}
+        granted.state,
+        collection=state.collection - state.teams,
+        teams=frozenset(),
+        team_filters={},
+        team_ends={},
     )
     surplus = own_permissions(apart, asset_type) - closure
     removed = _apply_removal(apart, surplus, asset_type, EffectReason.NOT_LISTED)
@@ -307,7 +324,9 @@ def replace_direct(
         team_ends=state.team_ends,
     )
     effects = granted.effects + removed.effects
-    while regained := passed_on(after, asset_type) - (passed - ({PARTIAL} & state.granted)) - closure:
+    while (
+        regained := passed_on(after, asset_type) - (passed - ({PARTIAL} & state.granted)) - closure
+    ):
         denied = _apply_removal(after, regained, asset_type, EffectReason.NOT_LISTED)
         after, effects = denied.state, effects + denied.effects
     return _apply_ends(state, RuleOutcome(after, effects), needed, asked)
@@ -323,7 +342,9 @@ def extend(
     """Assign permissions, except those that the collection or a team passes on as listed."""
     requested = _as_codenames(codenames)
     _validate(state, requested, asset_type)
-    held = _held_already(state, requested, asset_type, required_filters(requested, filters), ends or {})
+    held = _held_already(
+        state, requested, asset_type, required_filters(requested, filters), ends or {}
+    )
     if held == requested:
         return RuleOutcome(state, ())
     needed = requested - held
@@ -333,12 +354,16 @@ def extend(
 def remove_all(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Remove all permissions, and deny the inherited ones."""
     _reject_owner(state)
-    return _apply_removal(state, state.granted | state.collection | state.teams, asset_type, EffectReason.ASKED)
+    return _apply_removal(
+        state, state.granted | state.collection | state.teams, asset_type, EffectReason.ASKED
+    )
 
 
 def deny(state: PermissionState, codenames: Iterable[str], asset_type: str) -> RuleOutcome:
     """Deny permissions, whether they are passed on now or later."""
-    requested = _as_codenames(codenames) & (INHERITABLE if state.is_public else ASSIGNABLE[asset_type])
+    requested = _as_codenames(codenames) & (
+        INHERITABLE if state.is_public else ASSIGNABLE[asset_type]
+    )
     passed = state.teams | with_implied(requested, asset_type)
     denied = remove(msgspec.structs.replace(state, teams=passed), requested, asset_type)
     return RuleOutcome(msgspec.structs.replace(denied.state, teams=state.teams), denied.effects)
@@ -346,14 +371,20 @@ def deny(state: PermissionState, codenames: Iterable[str], asset_type: str) -> R
 
 def recompute_implied(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Recompute implied permissions after a type change."""
-    return _apply_ends(state, _apply_grant(state, state.granted, asset_type, state.filters), frozenset(), {})
+    return _apply_ends(
+        state, _apply_grant(state, state.granted, asset_type, state.filters), frozenset(), {}
+    )
 
 
 # Parts of actions
 
 
 def _held_already(
-    state: PermissionState, requested: Codenames, asset_type: str, filters: Filters, ends: RequestedEnds
+    state: PermissionState,
+    requested: Codenames,
+    asset_type: str,
+    filters: Filters,
+    ends: RequestedEnds,
 ) -> Codenames:
     """Return what of a list is not assigned but passed on, until the same time and for the same submissions."""
     return frozenset(
@@ -364,7 +395,9 @@ def _held_already(
     )
 
 
-def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, new_filters: Filters) -> RuleOutcome:
+def _apply_grant(
+    state: PermissionState, requested: Codenames, asset_type: str, new_filters: Filters
+) -> RuleOutcome:
     granted = _granted_closure(requested, asset_type, new_filters)
     removed = with_dependent(_contradicted(granted), asset_type) & state.granted
     after = (state.granted - removed) | granted
@@ -375,7 +408,10 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
         ),
         *(
             Effect(
-                each, EffectKind.REMOVED, EffectReason.CONTRADICTED, _contradicting_permission(each, granted, requested)
+                each,
+                EffectKind.REMOVED,
+                EffectReason.CONTRADICTED,
+                _contradicting_permission(each, granted, requested),
             )
             for each in sorted(removed)
         ),
@@ -396,15 +432,24 @@ def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, 
         filters=filters if PARTIAL in after else {},
         ends=_ends_of(after, state),
     )
-    no_longer_passed = passed_on(state, asset_type) - own_permissions(new_state, asset_type) - removed
+    no_longer_passed = (
+        passed_on(state, asset_type) - own_permissions(new_state, asset_type) - removed
+    )
     effects += [
-        Effect(each, EffectKind.REMOVED, EffectReason.CONTRADICTED, _contradicting_permission(each, granted, requested))
+        Effect(
+            each,
+            EffectKind.REMOVED,
+            EffectReason.CONTRADICTED,
+            _contradicting_permission(each, granted, requested),
+        )
         for each in sorted(no_longer_passed)
     ]
     return RuleOutcome(new_state, tuple(effects))
 
 
-def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str, reason: EffectReason) -> RuleOutcome:
+def _apply_removal(
+    state: PermissionState, requested: Codenames, asset_type: str, reason: EffectReason
+) -> RuleOutcome:
     concerned = with_dependent(requested, asset_type)
     removed = concerned & state.granted
     # Also what the collection does not pass down yet: it might later, and would imply what is denied now.
@@ -424,18 +469,34 @@ def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str
     granted = state.granted - removed
     filters = state.filters if PARTIAL in granted else {}
     if ADD in removed and ADD in filters:
-        filters = {each: given for each, given in filters.items() if each != ADD and ADD not in implied(each)}
+        filters = {
+            each: given
+            for each, given in filters.items()
+            if each != ADD and ADD not in implied(each)
+        }
         effects.append(
-            Effect(PARTIAL, EffectKind.FILTERED if filters else EffectKind.REMOVED, EffectReason.DEPENDENT, ADD)
+            Effect(
+                PARTIAL,
+                EffectKind.FILTERED if filters else EffectKind.REMOVED,
+                EffectReason.DEPENDENT,
+                ADD,
+            )
         )
         granted = granted if filters else granted - {PARTIAL}
     after = msgspec.structs.replace(
-        state, granted=granted, denied=state.denied | denied, filters=filters, ends=_ends_of(granted, state)
+        state,
+        granted=granted,
+        denied=state.denied | denied,
+        filters=filters,
+        ends=_ends_of(granted, state),
     )
     if lost := (state.granted - granted) & {PARTIAL, *ON_ALL_SUBMISSIONS}:
         regained = passed_on(after, asset_type) - passed_on(state, asset_type)
         because = max(lost, key=_breadth)
-        effects += [Effect(each, EffectKind.ALLOWED, EffectReason.DEPENDENT, because) for each in sorted(regained)]
+        effects += [
+            Effect(each, EffectKind.ALLOWED, EffectReason.DEPENDENT, because)
+            for each in sorted(regained)
+        ]
     return RuleOutcome(after, tuple(effects))
 
 
@@ -466,7 +527,9 @@ def _apply_ends(
     others = sorted(ended.keys() - requested)
     cut = [other for other in others if any(_implies(other, each, after) for each in named)]
     for other in cut:
-        ends[other] = min(ends[other], *(ends[each] for each in named if _implies(other, each, after)))
+        ends[other] = min(
+            ends[other], *(ends[each] for each in named if _implies(other, each, after))
+        )
     for each in (*named, *cut):
         for other in others:
             if _implies(each, other, after) and ended[other] == ended.get(each):
@@ -474,13 +537,16 @@ def _apply_ends(
     last = {each: max(_ends_implying(each, ends, after), default=NEVER) for each in after.granted}
     changed = sorted(each for each, end in ended.items() if last[each] != end)
     effects = [
-        Effect(each, EffectKind.ENDS, *_end_reason(each, named, last[each] < ended[each], after)) for each in changed
+        Effect(each, EffectKind.ENDS, *_end_reason(each, named, last[each] < ended[each], after))
+        for each in changed
     ]
     limited = {each: end for each, end in last.items() if end != NEVER}
     return RuleOutcome(msgspec.structs.replace(after, ends=limited), (*outcome.effects, *effects))
 
 
-def _ends_implying(each: str, ends: Mapping[str, datetime], state: PermissionState) -> Iterable[datetime]:
+def _ends_implying(
+    each: str, ends: Mapping[str, datetime], state: PermissionState
+) -> Iterable[datetime]:
     return (end for other, end in ends.items() if other == each or _implies(other, each, state))
 
 
@@ -513,13 +579,19 @@ def _requested_first(codenames: Codenames, requested: Codenames) -> list[str]:
 def _grant_reason(each: str, requested: Codenames) -> tuple[EffectReason, str]:
     if each in requested:
         return EffectReason.ASKED, ""
-    return EffectReason.IMPLIED, min((one for one in requested if each in implied(one)), key=_breadth, default=PARTIAL)
+    return EffectReason.IMPLIED, min(
+        (one for one in requested if each in implied(one)), key=_breadth, default=PARTIAL
+    )
 
 
-def _removal_reason(each: str, requested: Codenames, reason: EffectReason) -> tuple[EffectReason, str]:
+def _removal_reason(
+    each: str, requested: Codenames, reason: EffectReason
+) -> tuple[EffectReason, str]:
     if each in requested:
         return reason, ""
-    return EffectReason.DEPENDENT, max((one for one in requested if one in implied(each)), key=_breadth)
+    return EffectReason.DEPENDENT, max(
+        (one for one in requested if one in implied(each)), key=_breadth
+    )
 
 
 def _end_reason(
@@ -537,7 +609,8 @@ def _end_reason(
 def _contradicting_permission(each: str, granted: Codenames, requested: Codenames) -> str:
     needed = implied(each) | {each}
     return min(
-        (one for one in granted if _CONTRADICTIONS[one] & needed), key=lambda one: (one not in requested, _breadth(one))
+        (one for one in granted if _CONTRADICTIONS[one] & needed),
+        key=lambda one: (one not in requested, _breadth(one)),
     )
 
 
@@ -559,7 +632,9 @@ def _validate(state: PermissionState, requested: Codenames, asset_type: str) -> 
         raise RuleViolation("permission", contradiction_message(*pair))
 
 
-def _validate_ends(state: PermissionState, requested: Codenames, asset_type: str, ends: RequestedEnds) -> None:
+def _validate_ends(
+    state: PermissionState, requested: Codenames, asset_type: str, ends: RequestedEnds
+) -> None:
     """Refuse an end after which the collection or a team would go on to pass the permission on."""
     for codename in sorted(requested):
         end = ends.get(codename)
@@ -579,5 +654,6 @@ def _validate_ends(state: PermissionState, requested: Codenames, asset_type: str
 def _reject_owner(state: PermissionState) -> None:
     if state.is_owner:
         raise RuleViolation(
-            "user", Message("The owner already has every permission; it cannot be assigned or removed.")
+            "user",
+            Message("The owner already has every permission; it cannot be assigned or removed."),
         )

@@ -40,12 +40,16 @@ def isolate(text: str) -> str:
     return f"\u2068{cut}\u2069"
 
 
-def join_list(texts: Sequence[str], language: Language, style: Literal["standard", "or"] = "standard") -> str:
+def join_list(
+    texts: Sequence[str], language: Language, style: Literal["standard", "or"] = "standard"
+) -> str:
     """Join texts as the language does: “a, b and c”."""
     return format_list(texts, style, locale=language.value)
 
 
-def list_names(names: Sequence[str], language: Language, style: Literal["standard", "or"] = "standard") -> str:
+def list_names(
+    names: Sequence[str], language: Language, style: Literal["standard", "or"] = "standard"
+) -> str:
     """Join the first names that users wrote, and count the others: “a, b, c, d, e and 2 others”."""
     listed = [isolate(name) for name in names[:MAX_LISTED]]
     if len(names) > MAX_LISTED:
@@ -60,7 +64,9 @@ def describe_submissions(filters: Sequence[Mapping[str, Any]], language: Languag
     names = [_submitters(each) for each in filters]
     if all(names):
         people = list(dict.fromkeys(name for each in names for name in each))
-        return translate(Message("only submissions from {names}", names=list_names(people, language)), language)
+        return translate(
+            Message("only submissions from {names}", names=list_names(people, language)), language
+        )
     conditions = [_describe_filter(each, language) for each in filters[:MAX_LISTED]]
     if len(filters) > MAX_LISTED:
         conditions.append(_others(len(filters) - MAX_LISTED, language))
@@ -90,18 +96,30 @@ def _describe_filter(filter_: Mapping[str, Any], language: Language) -> str:
 
 def _describe_condition(field: str, value: Any, language: Language) -> str:
     if field == SUBMITTED_BY and (names := _names(value)):
-        return translate(Message("they were sent by {names}", names=list_names(names, language)), language)
+        return translate(
+            Message("they were sent by {names}", names=list_names(names, language)), language
+        )
     if field.startswith("$"):
         return _as_query({field: value}, language)
     operator, operand = _comparison(value)
     name = isolate(field)
     if operator in _COMPARISONS and not isinstance(operand, dict | list):
-        return translate(Message(_COMPARISONS[operator].text, field=name, value=_show(operand)), language)
-    if operator == "$in" and isinstance(operand, list) and not any(isinstance(each, dict | list) for each in operand):
+        return translate(
+            Message(_COMPARISONS[operator].text, field=name, value=_show(operand)), language
+        )
+    if (
+        operator == "$in"
+        and isinstance(operand, list)
+        and not any(isinstance(each, dict | list) for each in operand)
+    ):
         values = list_names([str(_text(each)) for each in operand], language, "or")
         return translate(Message("{field} is {values}", field=name, values=values), language)
     if operator == "$exists" and isinstance(operand, bool):
-        text = Message("{field} is answered", field=name) if operand else Message("{field} is not answered", field=name)
+        text = (
+            Message("{field} is answered", field=name)
+            if operand
+            else Message("{field} is not answered", field=name)
+        )
         return translate(text, language)
     return _as_query({field: value}, language)
 
@@ -167,7 +185,12 @@ _ORDER = ("discover_asset", "view_asset", "change_asset", *PARTIALLY_GRANTABLE)
 
 
 def access_sentence(
-    codenames: Collection[str], filters: Filters, asset_type: str, language: Language, *, is_owner: bool = False
+    codenames: Collection[str],
+    filters: Filters,
+    asset_type: str,
+    language: Language,
+    *,
+    is_owner: bool = False,
 ) -> str:
     """Say what somebody can do with an asset. Permissions that another one implies are left out."""
     if is_owner:
@@ -180,7 +203,11 @@ def access_sentence(
     for codename in PARTIALLY_GRANTABLE:
         if codename in partial and not _is_covered(codename, partial):
             submissions = describe_submissions(partial[codename], language)
-            actions.append(translate(Message(_ON_SOME_SUBMISSIONS[codename].text, submissions=submissions), language))
+            actions.append(
+                translate(
+                    Message(_ON_SOME_SUBMISSIONS[codename].text, submissions=submissions), language
+                )
+            )
     if not actions:
         return translate(Message("Has no access"), language)
     return translate(Message("Can {actions}", actions=join_list(actions, language)), language)
@@ -193,7 +220,8 @@ def _is_implied(codename: str, codenames: Collection[str]) -> bool:
 def _is_covered(codename: str, filters: Filters) -> bool:
     """Whether a stronger permission is given for the same submissions."""
     return any(
-        codename in implied(each) and filters_equal({"": filters[each]}, {"": filters[codename]}) for each in filters
+        codename in implied(each) and filters_equal({"": filters[each]}, {"": filters[codename]})
+        for each in filters
     )
 
 
@@ -210,17 +238,25 @@ _EFFECT_REASONS: Mapping[tuple[EffectKind, EffectReason], Message] = {
     (EffectKind.GRANTED, EffectReason.ASKED): Message("chosen"),
     (EffectKind.GRANTED, EffectReason.IMPLIED): Message("needed by “{because}”"),
     (EffectKind.REMOVED, EffectReason.ASKED): Message("chosen"),
-    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("not possible together with “{because}”"),
+    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message(
+        "not possible together with “{because}”"
+    ),
     (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
     (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("not included"),
-    (EffectKind.DENIED, EffectReason.ASKED): Message("no longer comes from the collection or a team"),
+    (EffectKind.DENIED, EffectReason.ASKED): Message(
+        "no longer comes from the collection or a team"
+    ),
     (EffectKind.DENIED, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
-    (EffectKind.DENIED, EffectReason.NOT_LISTED): Message("no longer comes from the collection or a team"),
+    (EffectKind.DENIED, EffectReason.NOT_LISTED): Message(
+        "no longer comes from the collection or a team"
+    ),
     (EffectKind.ALLOWED, EffectReason.ASKED): Message("comes from the collection or a team again"),
     (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("needed by “{because}”"),
     (EffectKind.ALLOWED, EffectReason.DEPENDENT): Message("comes from a team again"),
     (EffectKind.FILTERED, EffectReason.ASKED): Message("for other submissions than before"),
-    (EffectKind.FILTERED, EffectReason.DEPENDENT): Message("for fewer submissions, without “{because}”"),
+    (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
+        "for fewer submissions, without “{because}”"
+    ),
     (EffectKind.ENDS, EffectReason.ASKED): Message("chosen"),
     (EffectKind.ENDS, EffectReason.IMPLIED): Message("needed by “{because}”"),
     (EffectKind.ENDS, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
@@ -231,7 +267,9 @@ _EFFECT_REASONS: Mapping[tuple[EffectKind, EffectReason], Message] = {
 def effect_reason(effect: Effect, asset_type: str, language: Language) -> str:
     """Say why an effect happens, after the label of its permission."""
     because = short_label(effect.because, asset_type, language) if effect.because else ""
-    return translate(Message(_EFFECT_REASONS[effect.kind, effect.reason].text, because=because), language)
+    return translate(
+        Message(_EFFECT_REASONS[effect.kind, effect.reason].text, because=because), language
+    )
 
 
 # Explanations
@@ -247,7 +285,9 @@ _RULE_SENTENCES: Mapping[Rule, Message] = {
     Rule.PUBLIC: Message("Everyone can do this."),
     Rule.TEAM: Message("Comes from a team."),
     Rule.DENIED: Message("Taken away here, although the collection or a team would give it."),
-    Rule.LIMITED: Message("Limited here to some submissions, although a team would give it for all."),
+    Rule.LIMITED: Message(
+        "Limited here to some submissions, although a team would give it for all."
+    ),
     Rule.PARTIAL: Message("Only for some submissions."),
     Rule.NOT_FOR_PUBLIC: Message("This cannot be given to everyone."),
     Rule.NOTHING: Message("Not given."),
@@ -258,7 +298,9 @@ def rule_sentence(matched: MatchedRule, asset_type: str, language: Language) -> 
     """Say in words what a rule of an explanation means."""
     if matched.rule is Rule.ASSIGNED and matched.because:
         because = _quote_labels(matched.because, asset_type, language)
-        return translate(Message("Comes with {because}, which is given here.", because=because), language)
+        return translate(
+            Message("Comes with {because}, which is given here.", because=because), language
+        )
     return translate(_RULE_SENTENCES[matched.rule], language)
 
 
@@ -268,7 +310,10 @@ def need_sentence(need: Need, asset_type: str, language: Language) -> str:
     if not need.removes:
         return translate(Message("Give “{label}”.", label=label), language)
     removed = _quote_labels(need.removes, asset_type, language)
-    return translate(Message("Give “{label}”. This takes away {removed}.", label=label, removed=removed), language)
+    return translate(
+        Message("Give “{label}”. This takes away {removed}.", label=label, removed=removed),
+        language,
+    )
 
 
 def _quote_labels(codenames: Collection[str], asset_type: str, language: Language) -> str:

@@ -10,7 +10,13 @@ from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules, what_if
-from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
+from fieldgate.permissions.catalogue import (
+    PARTIAL,
+    PERMISSIONS,
+    Permission,
+    implied,
+    permission_path,
+)
 from fieldgate.permissions.effects import Effect
 from fieldgate.permissions.explain import Explanation, MatchedRule, Need, Rule
 from fieldgate.permissions.labels import short_label
@@ -70,14 +76,18 @@ def effect_fields(effect: Effect, asset_type: str, language: Language) -> Mappin
 def partial_records(filters: Filters) -> list[PartialRecord]:
     """Return the filters of each permission, in the order of `PARTIALLY_GRANTABLE`."""
     return [
-        PartialRecord(url=Link(permission_path(codename)), filters=[dict(each) for each in filters[codename]])
+        PartialRecord(
+            url=Link(permission_path(codename)), filters=[dict(each) for each in filters[codename]]
+        )
         for codename in PARTIALLY_GRANTABLE
         if codename in filters
     ]
 
 
 @lru_cache(maxsize=4096)  # more than there are possible sets of permissions
-def effects_record(codename: str, held: Codenames, asset_type: str, language: Language) -> msgspec.Raw:
+def effects_record(
+    codename: str, held: Codenames, asset_type: str, language: Language
+) -> msgspec.Raw:
     """Return the encoded effects of assigning a permission to a holder of `held`, which includes implied ones."""
     before = PermissionState(granted=held, filters=ANY_SUBMISSIONS if PARTIAL in held else {})
     outcome = rules.assign(before, codename, asset_type, ANY_SUBMISSIONS)
@@ -85,7 +95,10 @@ def effects_record(codename: str, held: Codenames, asset_type: str, language: La
         permission=Link(permission_path(codename)),
         asset_type=asset_type,
         held=permission_links(sorted(held)),
-        effects=[EffectRecord(**effect_fields(effect, asset_type, language)) for effect in outcome.effects],
+        effects=[
+            EffectRecord(**effect_fields(effect, asset_type, language))
+            for effect in outcome.effects
+        ],
         result=permission_links(sorted(outcome.state.granted)),
     )
     return msgspec.Raw(encode(record))
@@ -102,7 +115,10 @@ def what_if_record(
         held=permission_links(sorted(held)),
         assigned=permission_links(sorted(assigned)),
         removed=permission_links(sorted(removed)),
-        effects=[EffectRecord(**effect_fields(effect, asset_type, language)) for effect in outcome.effects],
+        effects=[
+            EffectRecord(**effect_fields(effect, asset_type, language))
+            for effect in outcome.effects
+        ],
         result=permission_links(sorted(outcome.state.granted)),
     )
     return msgspec.Raw(encode(record))
@@ -124,7 +140,9 @@ def explanation_record(
         label=short_label(explanation.permission, asset_type, language),
         asset=asset,
         allowed=explanation.allowed,
-        rules=[_matched_record(each, asset_type, tuple(via), language) for each in explanation.matched],
+        rules=[
+            _matched_record(each, asset_type, tuple(via), language) for each in explanation.matched
+        ],
         partial_permissions=partial_records(explanation.filters) or msgspec.UNSET,
         needs=[_need_record(each, asset_type, language) for each in explanation.needs],
     )

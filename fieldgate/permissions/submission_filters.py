@@ -13,7 +13,13 @@ Filter = Mapping[str, Any]
 Filters = Mapping[str, tuple[Filter, ...]]  # by codename; a submission has to match one of them
 
 # Permissions that can be given for some submissions only, in the order of responses.
-PARTIALLY_GRANTABLE = (ADD, "view_submissions", "change_submissions", "delete_submissions", "validate_submissions")
+PARTIALLY_GRANTABLE = (
+    ADD,
+    "view_submissions",
+    "change_submissions",
+    "delete_submissions",
+    "validate_submissions",
+)
 MAX_FILTERS = 1_000  # of one assignment, with implied ones
 MAX_FILTER_BYTES = 64 * 1024  # of the same, as JSON
 # For rules whose result does not depend on the filters.
@@ -27,7 +33,11 @@ class NormalizedFilters(dict[str, tuple[Filter, ...]]):
 
 
 def filters_json_size(filters: Filters) -> int:
-    return filters.json_size if isinstance(filters, NormalizedFilters) else len(msgspec.json.encode(filters))
+    return (
+        filters.json_size
+        if isinstance(filters, NormalizedFilters)
+        else len(msgspec.json.encode(filters))
+    )
 
 
 def with_implied_filters(filters: Filters) -> NormalizedFilters:
@@ -35,12 +45,16 @@ def with_implied_filters(filters: Filters) -> NormalizedFilters:
 
     Raise RuleViolation if a filter is not possible, or if there are too many.
     """
-    if isinstance(filters, NormalizedFilters):  # one request can pass the same filters for a thousand users
+    if isinstance(
+        filters, NormalizedFilters
+    ):  # one request can pass the same filters for a thousand users
         return filters
     _check_filters(filters)
     normalized = NormalizedFilters()
     for codename in PARTIALLY_GRANTABLE:
-        implying = [each for each in PARTIALLY_GRANTABLE if each in filters and codename in implied(each)]
+        implying = [
+            each for each in PARTIALLY_GRANTABLE if each in filters and codename in implied(each)
+        ]
         together = [one for each in (codename, *implying) for one in filters.get(each, ())]
         if together:
             normalized[codename] = tuple({_canonical_json(one): one for one in together}.values())

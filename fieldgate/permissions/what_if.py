@@ -13,7 +13,9 @@ from fieldgate.permissions.rules import Codenames, PermissionState, RuleOutcome
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
 
 
-def change(held: Codenames, *, assigned: Collection[str], removed: Collection[str], asset_type: str) -> RuleOutcome:
+def change(
+    held: Codenames, *, assigned: Collection[str], removed: Collection[str], asset_type: str
+) -> RuleOutcome:
     """Remove, then assign, permissions of somebody who holds `held`, which includes implied ones."""
     state = PermissionState(granted=held, filters=ANY_SUBMISSIONS if PARTIAL in held else {})
     taken = rules.remove(state, frozenset(removed), asset_type)
@@ -38,7 +40,9 @@ def removal_errors(removed: Iterable[str], assigned: Iterable[str]) -> list[Mess
     named, kept = frozenset(removed), frozenset(assigned)
     unknown = [unknown_permission_message(each) for each in sorted(named - BY_CODENAME.keys())]
     needed = [
-        Message("{permission} cannot be removed: {because} needs it.", permission=each, because=other)
+        Message(
+            "{permission} cannot be removed: {because} needs it.", permission=each, because=other
+        )
         for each in sorted(named & BY_CODENAME.keys())
         for other in sorted(kept & BY_CODENAME.keys())
         if each == other or each in implied(other)

@@ -9,9 +9,15 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, ReferenceData
 from fieldgate.reference.regions import REGIONS, regions_matching
 
-Ids = Annotated[tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")]
-Name = Annotated[str, Meta(description="Only those with this name, in any language, ignoring case.")]
-Search = Annotated[str, Meta(description="Words that must all be in the name, in any language, ignoring case.")]
+Ids = Annotated[
+    tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")
+]
+Name = Annotated[
+    str, Meta(description="Only those with this name, in any language, ignoring case.")
+]
+Search = Annotated[
+    str, Meta(description="Words that must all be in the name, in any language, ignoring case.")
+]
 Ordering = Annotated[
     Literal["name", "-name", "id", "-id"],
     Meta(description="Order of the list; the default is by name, in the language of the response."),
@@ -21,28 +27,45 @@ Ordering = Annotated[
 class CountryFilters(msgspec.Struct, frozen=True, kw_only=True):
     id: Annotated[int | None, Meta(description="Only the one with this id.")] = None
     id__in: Ids = ()
-    iso: Annotated[str, Meta(description="Only those with this two-letter code, ignoring case.")] = ""
-    iso3: Annotated[str, Meta(description="Only those with this three-letter code, ignoring case.")] = ""
+    iso: Annotated[
+        str, Meta(description="Only those with this two-letter code, ignoring case.")
+    ] = ""
+    iso3: Annotated[
+        str, Meta(description="Only those with this three-letter code, ignoring case.")
+    ] = ""
     name: Name = ""
     search: Search = ""
-    region: Annotated[int | None, Meta(description="Only those in this region; 0 is Africa.")] = None
+    region: Annotated[int | None, Meta(description="Only those in this region; 0 is Africa.")] = (
+        None
+    )
     region__in: Annotated[
-        tuple[int, ...], Meta(description="Only those in one of these regions, separated by commas.")
+        tuple[int, ...],
+        Meta(description="Only those in one of these regions, separated by commas."),
     ] = ()
-    record_type: Annotated[int | None, Meta(description="Only those of this type; 1 is a country.")] = None
+    record_type: Annotated[
+        int | None, Meta(description="Only those of this type; 1 is a country.")
+    ] = None
     record_type__in: Annotated[
         tuple[int, ...], Meta(description="Only those of one of these types, separated by commas.")
     ] = ()
-    is_independent: Annotated[bool | None, Meta(description="Only independent states, or only others.")] = None
+    is_independent: Annotated[
+        bool | None, Meta(description="Only independent states, or only others.")
+    ] = None
     is_nationalsociety: Annotated[
         bool | None,
-        Meta(description="Only those that have a national society or stand for one, or only others."),
+        Meta(
+            description="Only those that have a national society or stand for one, or only others."
+        ),
     ] = None
     is_deprecated: Annotated[
         bool | None,
-        Meta(description="`true` lists only entries that are no longer in use; otherwise they are left out."),
+        Meta(
+            description="`true` lists only entries that are no longer in use; otherwise they are left out."
+        ),
     ] = None
-    mini: Annotated[bool | None, Meta(description="`true` gives the small records that events have.")] = None
+    mini: Annotated[
+        bool | None, Meta(description="`true` gives the small records that events have.")
+    ] = None
     ordering: Ordering = "name"
 
 
@@ -58,16 +81,22 @@ class DisasterTypeFilters(msgspec.Struct, frozen=True, kw_only=True):
     ordering: Ordering = "name"
 
 
-def matching_countries(reference_data: ReferenceData, filters: CountryFilters, language: Language) -> list[int]:
+def matching_countries(
+    reference_data: ReferenceData, filters: CountryFilters, language: Language
+) -> list[int]:
     """Return the ids of matching countries, in the requested order."""
-    ids = frozenset(country.id for country in reference_data.countries.values() if _matches(country, filters))
+    ids = frozenset(
+        country.id for country in reference_data.countries.values() if _matches(country, filters)
+    )
     if filters.name:
         ids &= reference_data.country_records.with_name(filters.name)
     ids = ids.intersection(*map(reference_data.country_records.matching, filters.search.split()))
     return _sorted_ids(ids, reference_data.country_records.by_name(language), filters.ordering)
 
 
-def matching_types(reference_data: ReferenceData, filters: DisasterTypeFilters, language: Language) -> list[int]:
+def matching_types(
+    reference_data: ReferenceData, filters: DisasterTypeFilters, language: Language
+) -> list[int]:
     """Return the ids of matching disaster types, in the requested order."""
     ids = frozenset(reference_data.types)
     if filters.id__in:

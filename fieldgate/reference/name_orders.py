@@ -40,7 +40,10 @@ def name_order_rows(table: str, records: Iterable[Any]) -> list[dict[str, Any]]:
     held = list(records)
     rows = []
     for language in Language:
-        names = {each["id"]: in_language(each["names"], language, each["original_language"]) for each in held}
+        names = {
+            each["id"]: in_language(each["names"], language, each["original_language"])
+            for each in held
+        }
         row = {
             "table_name": table,
             "language": language.value,

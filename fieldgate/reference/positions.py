@@ -69,7 +69,10 @@ def _to_position(coordinates: Any) -> Position | None:
     if not isinstance(coordinates, list) or len(coordinates) < 2:
         return None
     longitude, latitude = coordinates[:2]
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in (longitude, latitude)):
+    if not all(
+        isinstance(each, int | float) and not isinstance(each, bool)
+        for each in (longitude, latitude)
+    ):
         return None
     if not (abs(longitude) <= _MAX_LONGITUDE and abs(latitude) <= _MAX_LATITUDE):
         return None

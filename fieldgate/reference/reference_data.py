@@ -15,7 +15,12 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText, in_language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.name_orders import NameOrder, NameOrders, ordered_ids
-from fieldgate.reference.schemas import PROFILE_FIELDS, CountryRecord, DisasterTypeRecord, MiniCountry
+from fieldgate.reference.schemas import (
+    PROFILE_FIELDS,
+    CountryRecord,
+    DisasterTypeRecord,
+    MiniCountry,
+)
 
 RECORD_TYPES = {
     1: Message("Country"),
@@ -78,13 +83,17 @@ class NamedRecords(Generic[Stored]):
         self._stored = stored
         self._to_record = to_record
         self._orders = orders
-        self._folded = {each.id: tuple(map(fold_text, each.names.values())) for each in stored.values()}
+        self._folded = {
+            each.id: tuple(map(fold_text, each.names.values())) for each in stored.values()
+        }
         self._by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
 
     def matching(self, word: str) -> frozenset[int]:
         """Return the ids of those whose name contains the word, in any language, ignoring case."""
         wanted = fold_text(word)
-        return frozenset([id_ for id_, names in self._folded.items() if any(wanted in name for name in names)])
+        return frozenset(
+            [id_ for id_, names in self._folded.items() if any(wanted in name for name in names)]
+        )
 
     def with_name(self, name: str) -> frozenset[int]:
         """Return the ids of those with exactly this name, in any language, ignoring case."""
@@ -113,27 +122,39 @@ class NamedRecords(Generic[Stored]):
             names = {id_: record.name for id_, record in records.items()}
             ids = ordered_ids(names, language, self._orders.get(language.value))
             self._by_language[language] = {
-                id_: _LocalizedRecord(encode(records[id_]), names[id_], place) for place, id_ in enumerate(ids)
+                id_: _LocalizedRecord(encode(records[id_]), names[id_], place)
+                for place, id_ in enumerate(ids)
             }
         return self._by_language[language]
 
 
 class ReferenceData:
     def __init__(
-        self, countries: Iterable[Country], types: Iterable[DisasterType], orders: NameOrders | None = None
+        self,
+        countries: Iterable[Country],
+        types: Iterable[DisasterType],
+        orders: NameOrders | None = None,
     ) -> None:
         by_table = {
-            table: {language: order for (name, language), order in (orders or {}).items() if name == table}
+            table: {
+                language: order
+                for (name, language), order in (orders or {}).items()
+                if name == table
+            }
             for table in ("countries", "disaster_types")
         }
         self.countries: Mapping[int, Country] = {country.id: country for country in countries}
         self.types: Mapping[int, DisasterType] = {each.id: each for each in types}
         self.country_records = NamedRecords(self.countries, _country_record, by_table["countries"])
         self.type_records = NamedRecords(self.types, _type_record, by_table["disaster_types"])
-        self._by_iso3 = {country.iso3.casefold(): country for country in self.countries.values() if country.iso3}
+        self._by_iso3 = {
+            country.iso3.casefold(): country for country in self.countries.values() if country.iso3
+        }
         regions = {country.region for country in self.countries.values()}
         self._by_region = {
-            region: frozenset(country.id for country in self.countries.values() if country.region == region)
+            region: frozenset(
+                country.id for country in self.countries.values() if country.region == region
+            )
             for region in regions
         }
 

@@ -24,7 +24,10 @@ from fieldgate.reference.schemas import CountryRecord, DisasterTypeRecord, MiniC
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
 routes = Routes(
-    tag="Countries, regions and disaster types", scope=Scope.READ, asset_limit=AssetLimit.FREE, depends_on=(TOPIC,)
+    tag="Countries, regions and disaster types",
+    scope=Scope.READ,
+    asset_limit=AssetLimit.FREE,
+    depends_on=(TOPIC,),
 )
 
 
@@ -33,15 +36,21 @@ routes = Routes(
     response=CountryRecord,
     alternate_response=MiniCountry,
     title=Message("Countries"),
-    description=Message("Countries, territories and the regions that events can be in, with their codes."),
+    description=Message(
+        "Countries, territories and the regions that events can be in, with their codes."
+    ),
 )
 async def country_list(
     page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
 ) -> ListResult[CountryRecord]:
     reference_data = await store.current()
     found = matching_countries(reference_data, query, language)
-    to_json = reference_data.country_records.json if query.mini else reference_data.full_country_json
-    return ListResult(len(found), [msgspec.Raw(to_json(language, number)) for number in _page_ids(page, found)])
+    to_json = (
+        reference_data.country_records.json if query.mini else reference_data.full_country_json
+    )
+    return ListResult(
+        len(found), [msgspec.Raw(to_json(language, number)) for number in _page_ids(page, found)]
+    )
 
 
 @routes.get(
@@ -65,9 +74,13 @@ async def country_detail(id: str, language: Language, store: ReferenceStore) -> 
     description=Message("The five regions of the world; region 0 is Africa."),
     depends_on=(),
 )
-async def region_list(page: PageRequest, language: Language, query: RegionFilters) -> ListResult[RegionRecord]:
+async def region_list(
+    page: PageRequest, language: Language, query: RegionFilters
+) -> ListResult[RegionRecord]:
     found = matching_regions(query)
-    return ListResult(len(found), [region_records(language)[number] for number in _page_ids(page, found)])
+    return ListResult(
+        len(found), [region_records(language)[number] for number in _page_ids(page, found)]
+    )
 
 
 @routes.get(
@@ -98,7 +111,10 @@ async def disaster_type_list(
     found = matching_types(reference_data, query, language)
     return ListResult(
         len(found),
-        [msgspec.Raw(reference_data.type_records.json(language, number)) for number in _page_ids(page, found)],
+        [
+            msgspec.Raw(reference_data.type_records.json(language, number))
+            for number in _page_ids(page, found)
+        ],
     )
 
 

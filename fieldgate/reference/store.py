@@ -31,7 +31,9 @@ class ReferenceStore:
     async def current_with_version(self) -> tuple[int, ReferenceData]:
         """Return the version of the data, and the reference data."""
         cached = self._cached
-        if cached is not None and self._is_current(cached[0], await self._data_versions.version(TOPIC)):
+        if cached is not None and self._is_current(
+            cached[0], await self._data_versions.version(TOPIC)
+        ):
             return cached
         async with self._build_lock:
             version = await self._data_versions.version(TOPIC)
@@ -47,7 +49,11 @@ class ReferenceStore:
         """Load the reference data again if its version in the database is another one, known here or not."""
         async with self._build_lock:
             (version,) = await self._data_versions.versions((TOPIC,), fresh=True)
-            if self._cached is None or self._cached[0] != version or not self._is_current(version, version):
+            if (
+                self._cached is None
+                or self._cached[0] != version
+                or not self._is_current(version, version)
+            ):
                 self._generation = self._data_versions.generation
                 self._cached = await self._load()
             return self._cached
@@ -56,8 +62,16 @@ class ReferenceStore:
         async with self._database.read_transaction() as connection:
             asked = select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC)
             version: int = (await connection.execute(asked)).scalar() or 0
-            found = (await connection.execute(select(countries).order_by(countries.c.id))).mappings().all()
-            types = (await connection.execute(select(disaster_types).order_by(disaster_types.c.id))).mappings().all()
+            found = (
+                (await connection.execute(select(countries).order_by(countries.c.id)))
+                .mappings()
+                .all()
+            )
+            types = (
+                (await connection.execute(select(disaster_types).order_by(disaster_types.c.id)))
+                .mappings()
+                .all()
+            )
             orders = (await connection.execute(select(name_orders))).all()
         return version, ReferenceData(
             [Country(**row) for row in found],
@@ -78,15 +92,22 @@ class ReferenceStore:
     async def list_only(self, connection: AsyncConnection, ids: Collection[int]) -> None:
         """Take countries out of the list that have other ids. They are still found by id."""
         others = countries.c.is_listed & countries.c.id.not_in(ids)
-        if (await connection.execute(update(countries).where(others).values(is_listed=False))).rowcount:
+        if (
+            await connection.execute(update(countries).where(others).values(is_listed=False))
+        ).rowcount:
             await self._data_versions.bump(connection, TOPIC)
 
     async def upsert(
-        self, connection: AsyncConnection, kind: type[Country | DisasterType], rows: Iterable[msgspec.Struct]
+        self,
+        connection: AsyncConnection,
+        kind: type[Country | DisasterType],
+        rows: Iterable[msgspec.Struct],
     ) -> int:
         """Insert or update countries or disaster types. Return how many changed."""
         table = countries if kind is Country else disaster_types
-        held = {row["id"]: dict(row) for row in (await connection.execute(select(table))).mappings()}
+        held = {
+            row["id"]: dict(row) for row in (await connection.execute(select(table))).mappings()
+        }
         given = {values["id"]: values for values in map(msgspec.structs.asdict, rows)}
         changed = [values for number, values in given.items() if held.get(number) != values]
         if changed:

@@ -19,7 +19,9 @@ countries = Table(
     Column("names", JSON, nullable=False),
     Column("society_names", JSON, nullable=False),
     Column("original_language", String(2), nullable=False),
-    Column("is_listed", Boolean, nullable=False),  # false for those that the server they were pulled from does not list
+    Column(
+        "is_listed", Boolean, nullable=False
+    ),  # false for those that the server they were pulled from does not list
     Column("overviews", JSON, nullable=False),
     Column("profile", JSON, nullable=False),  # by name of PROFILE_FIELDS
 )

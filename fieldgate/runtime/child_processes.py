@@ -12,13 +12,17 @@ import time
 
 POLL_INTERVAL_SECONDS = 0.5
 GRACE_PERIOD_SECONDS = 30  # for requests in progress
-PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # set by `fieldgate serve` for its processes: its own process id
+PARENT_PID_VARIABLE = (
+    "_FIELDGATE_SERVED_BY"  # set by `fieldgate serve` for its processes: its own process id
+)
 
 
 def exit_with_parent() -> None:
     """In a process of `fieldgate serve`, stop gracefully when the main process is gone; otherwise do nothing."""
     if PARENT_PID_VARIABLE in os.environ:
-        threading.Thread(target=_watch_parent, args=(int(os.environ[PARENT_PID_VARIABLE]),), daemon=True).start()
+        threading.Thread(
+            target=_watch_parent, args=(int(os.environ[PARENT_PID_VARIABLE]),), daemon=True
+        ).start()
 
 
 def _watch_parent(parent: int) -> None:
@@ -32,7 +36,9 @@ def _watch_parent(parent: int) -> None:
 FIRST_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 30.0
 STABLE_SECONDS = 60.0  # a process that ran so long is started again at once
-STABLE_SECONDS_VARIABLE = "_FIELDGATE_STABLE_SECONDS"  # for trials that kill processes again and again
+STABLE_SECONDS_VARIABLE = (
+    "_FIELDGATE_STABLE_SECONDS"  # for trials that kill processes again and again
+)
 
 
 class RestartBackoff:

@@ -33,7 +33,9 @@ def _create_locked() -> Path:
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # stays open
             fcntl.flock(descriptor, fcntl.LOCK_SH)
-            if folder.exists():  # another program that starts may have deleted it before it was locked
+            if (
+                folder.exists()
+            ):  # another program that starts may have deleted it before it was locked
                 return folder
             os.close(descriptor)
 

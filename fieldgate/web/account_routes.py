@@ -55,7 +55,9 @@ class RedirectQuery(msgspec.Struct, frozen=True):
 
 class LoginQuery(RedirectQuery, frozen=True):
     username: Annotated[str, Meta(description="Username to fill in.")] = ""
-    logged_out: Annotated[str, Meta(description="Provider at which the user may still be logged in.")] = ""
+    logged_out: Annotated[
+        str, Meta(description="Provider at which the user may still be logged in.")
+    ] = ""
 
 
 class LoginForm(msgspec.Struct, frozen=True):
@@ -81,9 +83,13 @@ class NewPasswordForm(msgspec.Struct, frozen=True):
     description=Message("The login form."),
     is_simple_page=True,
 )
-async def login_form(context: HandlerContext, query: LoginQuery, templates: PageTemplates, sign_on: SignOn) -> Response:
+async def login_form(
+    context: HandlerContext, query: LoginQuery, templates: PageTemplates, sign_on: SignOn
+) -> Response:
     left = sign_on.providers.get(query.logged_out)
-    return login_page(templates, context, sign_on, next_path=query.next, username=query.username, left=left)
+    return login_page(
+        templates, context, sign_on, next_path=query.next, username=query.username, left=left
+    )
 
 
 @routes.raw(
@@ -105,19 +111,29 @@ async def login(
     request = context.request
     if not is_same_origin(context.headers, request.base_url):
         raise Forbidden(CSRF_FAILED)
-    show_form = partial(login_page, templates, context, sign_on, next_path=body.next, username=body.username)
+    show_form = partial(
+        login_page, templates, context, sign_on, next_path=body.next, username=body.username
+    )
     if headers := switch_language(context, body.switch_language):
         return show_form(headers=headers)
-    missing = {name: [REQUIRED] for name in ("username", "password") if not getattr(body, name).strip()}
+    missing = {
+        name: [REQUIRED] for name in ("username", "password") if not getattr(body, name).strip()
+    }
     if missing:
         _set_errors(context, "login", missing, body.username)
         return show_form()
     try:
         account = await authenticator.log_in(body.username.strip(), body.password, context.origin)
     except Problem as problem:
-        _set_errors(context, "login", {"password": [problem.message]}, body.username, problem.status)
-        return show_form(headers=[header for header in problem.headers if header[0] == b"retry-after"])
-    cookie = await start_session(context, authenticated_user(account, context.origin), store, settings)
+        _set_errors(
+            context, "login", {"password": [problem.message]}, body.username, problem.status
+        )
+        return show_form(
+            headers=[header for header in problem.headers if header[0] == b"retry-after"]
+        )
+    cookie = await start_session(
+        context, authenticated_user(account, context.origin), store, settings
+    )
     return redirect(request.base_url, body.next, cookie)
 
 
@@ -130,7 +146,9 @@ async def start_session(
     # A session that this browser had before ends: somebody else may know it.
     if former := read_cookie(context.headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1"):
         await store.revoke_by_value(former, by=user)
-    return set_cookie(SESSION_COOKIE, token, context.request.base_url, settings.session_lifetime, http_only=True)
+    return set_cookie(
+        SESSION_COOKIE, token, context.request.base_url, settings.session_lifetime, http_only=True
+    )
 
 
 @routes.raw(
@@ -141,7 +159,11 @@ async def start_session(
     csrf_protected=False,
 )
 async def logout(
-    body: LogoutForm, context: HandlerContext, request: ParsedRequest, caller: Caller, store: AccountStore
+    body: LogoutForm,
+    context: HandlerContext,
+    request: ParsedRequest,
+    caller: Caller,
+    store: AccountStore,
 ) -> Response:
     next_path = body.next
     if caller.auth_method is AuthMethod.SESSION:
@@ -151,7 +173,11 @@ async def logout(
         if provider := await store.revoke_by_value(caller.secret, by=caller):
             # A link to log out there, too. A form must not lead to another site (Content-Security-Policy).
             next_path = "/login/?" + encode_query([("logged_out", provider)])
-    return redirect(request.base_url, next_path, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
+    return redirect(
+        request.base_url,
+        next_path,
+        set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True),
+    )
 
 
 @routes.raw(
@@ -193,7 +219,9 @@ async def invitation_form(
     row = await invitations.find_user(secret)
     if row is None:
         return _invalid_link(templates, context)
-    return _page(templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username)
+    return _page(
+        templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username
+    )
 
 
 @routes.raw(
@@ -213,7 +241,11 @@ async def invitation_use(
 ) -> Response:
     request = context.request
     # From a page without a referrer, browsers send `Origin: null`. Who can forge this request knows the link anyway.
-    headers = {name: value for name, value in context.headers.items() if (name, value) != (b"origin", b"null")}
+    headers = {
+        name: value
+        for name, value in context.headers.items()
+        if (name, value) != (b"origin", b"null")
+    }
     if not is_same_origin(headers, request.base_url):
         raise Forbidden(CSRF_FAILED)
     row = await invitations.find_user(secret)
@@ -226,8 +258,16 @@ async def invitation_use(
         errors["repeated"] = [PASSWORDS_DIFFER]
     if errors:
         _set_errors(context, "invitation", errors, row.username)
-        return _page(templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username)
-    username = await invitations.redeem(secret, await passwords.hash_in_thread(body.password), context.origin)
+        return _page(
+            templates,
+            "accounts/invitation.html",
+            context,
+            headers=[NO_REFERRER],
+            username=row.username,
+        )
+    username = await invitations.redeem(
+        secret, await passwords.hash_in_thread(body.password), context.origin
+    )
     if username is None:  # used by another request in the meantime
         return _invalid_link(templates, context)
     text = translate(PASSWORD_IS_SET, request.language)
@@ -265,7 +305,9 @@ def login_page(
     """The login page. `left`: the provider where somebody who logged out may still be logged in."""
     if problem is not None:
         # For the links of the page: the path of a callback is for one use.
-        context.request = msgspec.structs.replace(context.request, path="/login/", query_params={"next": next_path})
+        context.request = msgspec.structs.replace(
+            context.request, path="/login/", query_params={"next": next_path}
+        )
         _set_errors(context, "login", {"": [problem.message]}, "", problem.status)
     return _page(
         templates,
@@ -305,10 +347,19 @@ def _set_errors(
 ) -> None:
     """Make the page show a form again, with its errors by field."""
     language = context.request.language
-    texts = {field: [translate(message, language) for message in messages] for field, messages in errors.items()}
+    texts = {
+        field: [translate(message, language) for message in messages]
+        for field, messages in errors.items()
+    }
     context.form = FormState(form, {"username": [username]}, texts, {}, status)
 
 
 def _invalid_link(templates: PageTemplates, context: HandlerContext) -> Response:
     """The same page for links that are used, expired, replaced or never existed."""
-    return _page(templates, "accounts/invalid_link.html", context, status=HTTPStatus.NOT_FOUND, headers=[NO_REFERRER])
+    return _page(
+        templates,
+        "accounts/invalid_link.html",
+        context,
+        status=HTTPStatus.NOT_FOUND,
+        headers=[NO_REFERRER],
+    )

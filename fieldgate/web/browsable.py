@@ -19,10 +19,19 @@ from fieldgate.web.page_templates import PageScope, PageTemplates
 from fieldgate.web.page_views import Page, PageView, Redirect
 from fieldgate.web.redirects import redirect
 
-RENDER_IN_THREAD_THRESHOLD_BYTES = 256 * 1024  # rendering a larger page would block the event loop for too long
+RENDER_IN_THREAD_THRESHOLD_BYTES = (
+    256 * 1024
+)  # rendering a larger page would block the event loop for too long
 MAX_DISPLAYED_JSON_BYTES = 4 * 1024  # the JSON is an example; all of it is one click away
 # The others, such as security headers, are about the page itself.
-DISPLAYED_HEADERS = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
+DISPLAYED_HEADERS = (
+    b"allow",
+    b"vary",
+    b"content-language",
+    b"link",
+    b"fieldgate-limit",
+    b"fieldgate-ignored",
+)
 DEFAULT_VIEW = PageView("resource.html")
 TOKEN_PLACEHOLDER = "YOUR_TOKEN"  # noqa: S105  (what readers replace)
 
@@ -43,14 +52,18 @@ ERROR_ADVICE: Mapping[int, Message] = {
     400: Message("Go back, correct it and try again."),
     401: Message("After you log in, you return to this page."),
     403: Message("Ask the owner or the operator of this service for access."),
-    404: Message("Check the address. What you look for may have been deleted, or it may not be shared with you."),
+    404: Message(
+        "Check the address. What you look for may have been deleted, or it may not be shared with you."
+    ),
     405: Message("Go back and use the buttons of the page."),
     406: Message("It is for programs, or a file. Go back and use the links of the pages."),
     413: Message("Send a smaller file."),
     429: Message("Wait a little, then try again."),
     503: Message("Wait a few seconds, then reload the page."),
 }
-DEFAULT_ERROR_ADVICE = Message("Try again later. If it happens again, tell the operator the number below.")
+DEFAULT_ERROR_ADVICE = Message(
+    "Try again later. If it happens again, tell the operator the number below."
+)
 OUTAGE_TITLE = Message("The service is not available at the moment")
 OPERATOR_ADVICE = Message("Waiting may not help. Tell the person who runs this service.")
 
@@ -58,7 +71,9 @@ OPERATOR_ADVICE = Message("Waiting may not help. Tell the person who runs this s
 class BrowsablePages:
     """Renders pages; implements `fieldgate.http.response.response_builder.PageRenderer`."""
 
-    def __init__(self, templates: PageTemplates, views: Mapping[str, PageView], client: InternalClient) -> None:
+    def __init__(
+        self, templates: PageTemplates, views: Mapping[str, PageView], client: InternalClient
+    ) -> None:
         self._templates = templates
         self._views = views
         self._client = client
@@ -76,7 +91,12 @@ class BrowsablePages:
                 location = [header for header in response.headers if header[0] == b"location"]
                 return RenderedPage(b"", location, response.status)
             loaded = result
-        values = {**_common_values(context), "record": record, "has_own_view": view is not DEFAULT_VIEW, **loaded}
+        values = {
+            **_common_values(context),
+            "record": record,
+            "has_own_view": view is not DEFAULT_VIEW,
+            **loaded,
+        }
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
         return await run_in_thread_if(
             is_large, self._templates.render_page, view.template, handler_context, programs=_programs(context, record),
@@ -91,7 +111,9 @@ class BrowsablePages:
         if isinstance(problem, ValidationError):
             body: Mapping[str, Any] = problem.body(context.language)
             shown = Formatter(context.language)
-            messages = [shown.labelled(name, text) for name, texts in body.items() for text in texts]
+            messages = [
+                shown.labelled(name, text) for name, texts in body.items() for text in texts
+            ]
         body_html = self._templates.render(
             "error.html",
             PageScope.of_error(context),
@@ -133,10 +155,14 @@ def _programs(context: PageContext, record: Any) -> dict[str, Any]:
     others = {name: value for name, value in request.query_params.items() if name != "format"}
     encoded = encode_query(others.items())
     url = request.url + ("?" + encoded if encoded else "")
-    authorization = [] if caller.is_anonymous else ["-H", f"Authorization: Token {TOKEN_PLACEHOLDER}"]
+    authorization = (
+        [] if caller.is_anonymous else ["-H", f"Authorization: Token {TOKEN_PLACEHOLDER}"]
+    )
     headers = [("Content-Type", "application/json")]
     headers += [
-        (name.decode().title(), value.decode("latin-1")) for name, value in context.headers if name in DISPLAYED_HEADERS
+        (name.decode().title(), value.decode("latin-1"))
+        for name, value in context.headers
+        if name in DISPLAYED_HEADERS
     ]
     is_truncated = len(context.body) > MAX_DISPLAYED_JSON_BYTES
     return {
@@ -146,7 +172,9 @@ def _programs(context: PageContext, record: Any) -> dict[str, Any]:
         "curl": shlex.join(["curl", *authorization, url]),
         "status": f"{context.status} {HTTPStatus(context.status).phrase}",
         "headers": headers,
-        "body": render_json(truncate_json(record, MAX_DISPLAYED_JSON_BYTES) if is_truncated else record),
+        "body": render_json(
+            truncate_json(record, MAX_DISPLAYED_JSON_BYTES) if is_truncated else record
+        ),
         "is_truncated": is_truncated,
         "json_url": "?" + encode_query([*others.items(), ("format", "json")]),
     }

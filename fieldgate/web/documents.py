@@ -80,4 +80,8 @@ def _with_scrolling(html: str) -> str:
         f'<div class="scroll" role="region" tabindex="0" aria-label="Table {number}"><table>{part}'
         for number, part in enumerate(parts[1:], 1)
     )
-    return "".join([parts[0], *opened]).replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
+    return (
+        "".join([parts[0], *opened])
+        .replace("</table>", "</table></div>")
+        .replace("<pre>", '<pre tabindex="0">')
+    )

@@ -38,7 +38,11 @@ class FormDispatcher:
     """Handles forms; implements `fieldgate.http.page_forms.PageForms`."""
 
     def __init__(
-        self, forms: Mapping[FormKey, PageForm], client: InternalClient, settings: Settings, used: OneTimeKeys
+        self,
+        forms: Mapping[FormKey, PageForm],
+        client: InternalClient,
+        settings: Settings,
+        used: OneTimeKeys,
     ) -> None:
         self._forms = forms
         self._used = used
@@ -58,7 +62,11 @@ class FormDispatcher:
         submitted = SubmittedForm(context, post.name, values)
         if not context.caller.accepts_csrf_token(submitted.get(CSRF_FIELD)):
             raise Forbidden(CSRF_FAILED)
-        fields = {name: submitted.get_all(name) for name in values if name not in (CSRF_FIELD, LANGUAGE_FIELD)}
+        fields = {
+            name: submitted.get_all(name)
+            for name in values
+            if name not in (CSRF_FIELD, LANGUAGE_FIELD)
+        }
         headers = switch_language(context, submitted.get(LANGUAGE_FIELD))
         if not headers:
             result = await self._handle(form, submitted)

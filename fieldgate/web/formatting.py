@@ -41,7 +41,9 @@ class Formatter:
             return MISSING
         if abs(value) < _COMPACT_FROM:
             return self.number(round(value))
-        value = max(-_LARGEST, min(value, _LARGEST))  # larger ones are mistakes, and Babel cannot write them
+        value = max(
+            -_LARGEST, min(value, _LARGEST)
+        )  # larger ones are mistakes, and Babel cannot write them
         return _format_compact(value, format_type="long", locale=self._locale, fraction_digits=1)
 
     def money(self, value: float | None) -> str:
@@ -89,17 +91,25 @@ class Formatter:
         parsed = _parse(value)
         if parsed is None:
             return MISSING
-        return dates.format_timedelta(parsed - datetime.now(UTC), add_direction=True, locale=self._locale)
+        return dates.format_timedelta(
+            parsed - datetime.now(UTC), add_direction=True, locale=self._locale
+        )
 
     def month(self, value: DateValue) -> str:
         """Nov 2026"""
         parsed = _parse(value)
-        return MISSING if parsed is None else dates.format_skeleton("yMMM", parsed, locale=self._locale)
+        return (
+            MISSING
+            if parsed is None
+            else dates.format_skeleton("yMMM", parsed, locale=self._locale)
+        )
 
     def year(self, value: DateValue) -> str:
         """2026"""
         parsed = _parse(value)
-        return MISSING if parsed is None else dates.format_skeleton("y", parsed, locale=self._locale)
+        return (
+            MISSING if parsed is None else dates.format_skeleton("y", parsed, locale=self._locale)
+        )
 
     def bytes(self, size: int | None) -> str:
         """1.2 megabytes"""
@@ -111,7 +121,9 @@ class Formatter:
         rounded = round(amount) if unit == 0 or amount >= 100 else round(amount, 1)
         # The short form of bytes is "0 byte". CLDR has no long one in Arabic.
         length: Literal["short", "long"] = "short" if unit or str(self._locale) == "ar" else "long"
-        return units.format_unit(rounded, f"digital-{_BYTE_UNITS[unit]}", length, locale=self._locale)
+        return units.format_unit(
+            rounded, f"digital-{_BYTE_UNITS[unit]}", length, locale=self._locale
+        )
 
     def list(self, names: Iterable[str]) -> str:
         """Chad, Kenya and Sudan"""

@@ -43,7 +43,11 @@ def _render_value(value: Any, newline: str, pieces: list[str]) -> None:
         pieces.append(escape(msgspec.json.encode(value).decode()))
     elif isinstance(value, dict):
         _render_block(
-            "{", "}", [(f'<b class="key">{_quote(key)}</b>: ', each) for key, each in value.items()], newline, pieces
+            "{",
+            "}",
+            [(f'<b class="key">{_quote(key)}</b>: ', each) for key, each in value.items()],
+            newline,
+            pieces,
         )
     elif isinstance(value, list):
         _render_block("[", "]", [("", each) for each in value], newline, pieces)
@@ -56,7 +60,9 @@ def _render_value(value: Any, newline: str, pieces: list[str]) -> None:
         pieces.append(f'<span class="{kind}">{msgspec.json.encode(value).decode()}</span>')
 
 
-def _render_block(opening: str, closing: str, members: list[tuple[str, Any]], newline: str, pieces: list[str]) -> None:
+def _render_block(
+    opening: str, closing: str, members: list[tuple[str, Any]], newline: str, pieces: list[str]
+) -> None:
     pieces.append(opening)
     inner = newline + INDENT
     for number, (label, value) in enumerate(members):

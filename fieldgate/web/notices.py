@@ -38,7 +38,11 @@ class Notice(msgspec.Struct, frozen=True):
 
 def set_notice(notice: Notice, csrf_secret: bytes, base_url: BaseURL) -> Header:
     """The header that makes the next page show a notice. `csrf_secret` is that of the session on the next page."""
-    text = notice.text if len(notice.text) <= MAX_TEXT_CHARS else notice.text[: MAX_TEXT_CHARS - 1] + "…"
+    text = (
+        notice.text
+        if len(notice.text) <= MAX_TEXT_CHARS
+        else notice.text[: MAX_TEXT_CHARS - 1] + "…"
+    )
     value = _encode(Notice(text, notice.undo if csrf_secret else None), csrf_secret)
     if len(value) > MAX_COOKIE_CHARS:
         value = _encode(Notice(text), csrf_secret)
@@ -63,7 +67,9 @@ def read_notice(headers: Mapping[bytes, bytes], csrf_secret: bytes) -> Notice | 
 
 
 def _is_known(notice: Notice) -> bool:
-    texts = {translate(message, language) for message in NOTICES_WITHOUT_SESSION for language in Language}
+    texts = {
+        translate(message, language) for message in NOTICES_WITHOUT_SESSION for language in Language
+    }
     return notice.text in texts and notice.undo is None
 
 

@@ -27,7 +27,22 @@ from fieldgate.web.redirects import LANGUAGE_FIELD
 from fieldgate.web.static_files import StaticFiles
 
 # Elements of external HTML that are kept. No headings: they would break the outline of the page.
-SANITIZED_TAGS = {"a", "b", "blockquote", "br", "em", "i", "li", "ol", "p", "strong", "sub", "sup", "u", "ul"}
+SANITIZED_TAGS = {
+    "a",
+    "b",
+    "blockquote",
+    "br",
+    "em",
+    "i",
+    "li",
+    "ol",
+    "p",
+    "strong",
+    "sub",
+    "sup",
+    "u",
+    "ul",
+}
 # The parser needs time for the square of the number of open elements, and can repeat them in every paragraph. Texts
 # beyond these limits are shown without tags.
 MAX_SANITIZED_TAGS = 200
@@ -39,14 +54,31 @@ _OF_SCOPE = (
     "at", "localize", "query", "form_action", "here", "query_params", "language", "caller", "csrf_token", "form",
     "notice",
 )  # fmt: skip
-_FILTERS = ("number", "compact", "money", "short", "percent", "date", "datetime", "since", "month", "bytes", "list")
+_FILTERS = (
+    "number",
+    "compact",
+    "money",
+    "short",
+    "percent",
+    "date",
+    "datetime",
+    "since",
+    "month",
+    "bytes",
+    "list",
+)
 
 
 class PageScope:
     """What every template can use: language, URLs, the caller, and the form or notice that is shown."""
 
     def __init__(
-        self, language: Language, base_url: BaseURL, path: str, query_params: Mapping[str, str], caller: Caller
+        self,
+        language: Language,
+        base_url: BaseURL,
+        path: str,
+        query_params: Mapping[str, str],
+        caller: Caller,
     ) -> None:
         self.language = language
         self.base_url = base_url
@@ -61,7 +93,9 @@ class PageScope:
     @classmethod
     def of_context(cls, context: HandlerContext) -> "PageScope":
         request = context.request
-        scope = cls(request.language, request.base_url, request.path, request.query_params, context.caller)
+        scope = cls(
+            request.language, request.base_url, request.path, request.query_params, context.caller
+        )
         scope.form = context.form if isinstance(context.form, FormState) else None
         scope.notice = read_notice(context.headers, context.caller.csrf_secret)
         return scope
@@ -88,12 +122,18 @@ class PageScope:
 
     def localize(self, url: str) -> str:
         """The URL on this host of an absolute URL in a record."""
-        return url.removeprefix(self.base_url.url.removesuffix(self._prefix)) if self.base_url.url else url
+        return (
+            url.removeprefix(self.base_url.url.removesuffix(self._prefix))
+            if self.base_url.url
+            else url
+        )
 
     def query(self, changes: Mapping[str, object] | None = None) -> str:
         """The query of this page with changes; None removes a parameter."""
         values: dict[str, object] = {**self.query_params, **(changes or {})}
-        return "?" + encode_query((name, str(value)) for name, value in values.items() if value is not None)
+        return "?" + encode_query(
+            (name, str(value)) for name, value in values.items() if value is not None
+        )
 
     def form_action(self, name: str, path: str | None = None) -> str:
         """The URL that a form is sent to: that of this page, or of another.
@@ -103,7 +143,12 @@ class PageScope:
         if path is not None:
             return self.at(path) + f"?{FORM_PARAMETER}={name}{PREVIEW_FRAGMENT}"
         kept = {key: value for key, value in self.query_params.items() if key != "format"}
-        return self.at(self.path) + "?" + encode_query([*kept.items(), (FORM_PARAMETER, name)]) + PREVIEW_FRAGMENT
+        return (
+            self.at(self.path)
+            + "?"
+            + encode_query([*kept.items(), (FORM_PARAMETER, name)])
+            + PREVIEW_FRAGMENT
+        )
 
     @property
     def here(self) -> str:
@@ -164,7 +209,11 @@ def _environment() -> Environment:
     )
     environment.filters |= {name: _format_filter(name) for name in _FILTERS}
     environment.filters |= {"sanitize": sanitize, "plain": plain_text}
-    environment.globals |= {"undo_fields": undo_fields, "languages": list(Language), "version": __version__}
+    environment.globals |= {
+        "undo_fields": undo_fields,
+        "languages": list(Language),
+        "version": __version__,
+    }
     return environment
 
 

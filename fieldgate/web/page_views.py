@@ -146,11 +146,18 @@ class FormErrors(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_response(
-        cls, response: APIResponse, fields: Mapping[str, str] | None = None, values: Mapping[str, Any] | None = None
+        cls,
+        response: APIResponse,
+        fields: Mapping[str, str] | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> "FormErrors":
         """The errors of an API response. `fields` gives the form's names of the API's fields; others have none."""
         names = fields or {}
-        body = response.body if isinstance(response.body, dict) else {"detail": str(response.body or response.status)}
+        body = (
+            response.body
+            if isinstance(response.body, dict)
+            else {"detail": str(response.body or response.status)}
+        )
         errors: dict[str, list[str]] = {}
         for name, texts in body.items():
             listed = texts if isinstance(texts, list) else [texts]

@@ -18,7 +18,9 @@ from fieldgate.settings import DAY
 def redirect(base_url: BaseURL, path: str, *headers: Header) -> Response:
     """Redirect to a path of this service, never to another site."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    target = urlsplit(base_url.url).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._#")
+    target = urlsplit(base_url.url).path + quote(
+        path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._#"
+    )
     return Response(303, [(b"location", target.encode()), NO_STORE, *headers])
 
 

@@ -35,13 +35,17 @@ from fieldgate.web.static_files import StaticFiles
 
 VARY_FOR_PAGES = vary(*VARY_BY_CALLER)
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
-ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
+ENGLISH_CONTENT: Header = content_language(
+    Language.ENGLISH
+)  # the OpenAPI description is in English only
 routes = Routes(tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False)
 api_docs = Routes(tag="Service", scope=Scope.NONE)
 
 
 class HomeQuery(msgspec.Struct, frozen=True):
-    q: Annotated[str, Meta(description="Words to search for in emergencies, countries, forms and people.")] = ""
+    q: Annotated[
+        str, Meta(description="Words to search for in emergencies, countries, forms and people.")
+    ] = ""
     measure: Annotated[str, Meta(description="What the map shows: events, affected or gap.")] = ""
 
 
@@ -89,12 +93,16 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
 @api_docs.raw(
     "/api-docs/swagger-ui/",
     title=Message("API documentation"),
-    description=Message("Interactive API documentation (Swagger UI), or the OpenAPI 3.1 description as JSON."),
+    description=Message(
+        "Interactive API documentation (Swagger UI), or the OpenAPI 3.1 description as JSON."
+    ),
     formats=(Format.HTML, Format.JSON),
     is_simple_page=True,
     response=dict[str, Any],
 )
-async def swagger_ui(context: HandlerContext, templates: PageTemplates, document: OpenAPIDocument) -> Response:
+async def swagger_ui(
+    context: HandlerContext, templates: PageTemplates, document: OpenAPIDocument
+) -> Response:
     if context.request.format is Format.JSON:
         return await _openapi_json_response(context.request, document)
     return _html_response(templates.render_page("swagger.html", context))
@@ -103,12 +111,18 @@ async def swagger_ui(context: HandlerContext, templates: PageTemplates, document
 @routes.raw(
     "/docs/{name}/",
     title=Message("Documentation"),
-    description=Message("The guide and the recipes, with the address of this service in their examples."),
+    description=Message(
+        "The guide and the recipes, with the address of this service in their examples."
+    ),
     is_simple_page=True,
 )
 async def document_page(name: str, context: HandlerContext, templates: PageTemplates) -> Response:
     if name not in DOCUMENTS:
-        raise NotFound(Message("Only the guide and the recipes are here. Other documents are in the source, in docs."))
+        raise NotFound(
+            Message(
+                "Only the guide and the recipes are here. Other documents are in the source, in docs."
+            )
+        )
     document = await asyncio.to_thread(load_document, name)
     base_url = context.request.base_url.url or EXAMPLE_URL
     html = Markup(document.html.replace(EXAMPLE_URL, escape(base_url)))  # noqa: S704  (our own documents)
@@ -129,4 +143,6 @@ async def favicon(request: ParsedRequest, static_files: StaticFiles) -> Response
 def _html_response(page: RenderedPage) -> Response:
     """The response with a page that a handler rendered. A page that is shown once is not stored."""
     caching = NO_STORE if page.headers else PRIVATE_NO_CACHE
-    return Response(200, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *page.headers], page.body, page.etag)
+    return Response(
+        200, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *page.headers], page.body, page.etag
+    )

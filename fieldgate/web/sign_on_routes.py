@@ -33,13 +33,20 @@ MAX_NEXT_BYTES = 1000  # browsers drop cookies beyond 4096 bytes
 PROVIDER_COST = 10  # of the rate limit: requests to the provider
 
 routes = Routes(
-    tag="Pages", scope=Scope.NONE, formats=(Format.HTML,), in_schema=False, is_simple_page=True, rate_cost=PROVIDER_COST
+    tag="Pages",
+    scope=Scope.NONE,
+    formats=(Format.HTML,),
+    in_schema=False,
+    is_simple_page=True,
+    rate_cost=PROVIDER_COST,
 )
 
 
 class StartQuery(msgspec.Struct, frozen=True):
     next: Annotated[str, Meta(description="Path of this service to go to afterwards.")] = "/"
-    link: Annotated[str, Meta(description="CSRF token of the caller: link an account instead of logging in.")] = ""
+    link: Annotated[
+        str, Meta(description="CSRF token of the caller: link an account instead of logging in.")
+    ] = ""
 
 
 class CallbackQuery(msgspec.Struct, frozen=True):
@@ -71,10 +78,14 @@ async def sign_on_start(
     is_short = query.next.isprintable() and len(query.next.encode()) <= MAX_NEXT_BYTES
     try:
         async with sign_on.place(provider, _caller_key(context)):
-            attempt, url = await sign_on.begin(provider, query.next if is_short else "/", language.value, query.link)
+            attempt, url = await sign_on.begin(
+                provider, query.next if is_short else "/", language.value, query.link
+            )
     except Problem as problem:
         return login_page(templates, context, sign_on, problem=problem, next_path=query.next)
-    return Response(303, [(b"location", url.encode()), NO_STORE, NO_REFERRER, _cookie(attempt, context)])
+    return Response(
+        303, [(b"location", url.encode()), NO_STORE, NO_REFERRER, _cookie(attempt, context)]
+    )
 
 
 @routes.raw(
@@ -97,18 +108,32 @@ async def sign_on_callback(
     forget = set_cookie(ATTEMPT_COOKIE, "", base_url, 0, http_only=True)
     attempt = _read_attempt(context)
     try:
-        if attempt is None or attempt.provider != provider or not _is_same(attempt.state, query.state):
-            raise BadRequest(Message("This login was not begun in this browser, or is too old. Log in again."))
+        if (
+            attempt is None
+            or attempt.provider != provider
+            or not _is_same(attempt.state, query.state)
+        ):
+            raise BadRequest(
+                Message("This login was not begun in this browser, or is too old. Log in again.")
+            )
         answer = Answer(query.code, query.iss, query.error, query.error_description)
         async with sign_on.place(provider, _caller_key(context)):
             user = await sign_on.finish(attempt, answer, context.caller, context.origin)
     except Problem as problem:
         next_path = "/" if attempt is None else attempt.next_path
         # Not without a referrer: browsers would send the form of this page with `Origin: null`, which is refused.
-        return login_page(templates, context, sign_on, problem=problem, next_path=next_path, headers=[forget])
+        return login_page(
+            templates, context, sign_on, problem=problem, next_path=next_path, headers=[forget]
+        )
     if attempt.link:
-        message = Message("You can log in with {provider} now.", provider=sign_on.providers[provider].name)
-        notice = set_notice(Notice(translate(message, context.request.language)), context.caller.csrf_secret, base_url)
+        message = Message(
+            "You can log in with {provider} now.", provider=sign_on.providers[provider].name
+        )
+        notice = set_notice(
+            Notice(translate(message, context.request.language)),
+            context.caller.csrf_secret,
+            base_url,
+        )
         return redirect(base_url, "/account/", forget, notice, NO_REFERRER)
     cookie = await start_session(context, user, store, settings, provider)
     return redirect(base_url, attempt.next_path, cookie, forget, NO_REFERRER)
@@ -119,7 +144,9 @@ async def sign_on_callback(
     title=Message("Log out"),
     description=Message("Sends the browser to a provider of single sign-on, to log out there."),
 )
-async def sign_on_logout(provider: str, context: HandlerContext, sign_on: SignOn, templates: PageTemplates) -> Response:
+async def sign_on_logout(
+    provider: str, context: HandlerContext, sign_on: SignOn, templates: PageTemplates
+) -> Response:
     try:
         async with sign_on.place(provider, _caller_key(context)):
             url = await sign_on.logout_url(provider)
@@ -134,7 +161,9 @@ def _caller_key(context: HandlerContext) -> Hashable:
 
 def _cookie(attempt: Attempt, context: HandlerContext) -> Header:
     value = base64.urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
-    return set_cookie(ATTEMPT_COOKIE, value, context.request.base_url, ATTEMPT_SECONDS, http_only=True)
+    return set_cookie(
+        ATTEMPT_COOKIE, value, context.request.base_url, ATTEMPT_SECONDS, http_only=True
+    )
 
 
 def _read_attempt(context: HandlerContext) -> Attempt | None:
@@ -146,4 +175,6 @@ def _read_attempt(context: HandlerContext) -> Attempt | None:
 
 
 def _is_same(expected: str, given: str) -> bool:
-    return bool(expected) and hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogatepass"))
+    return bool(expected) and hmac.compare_digest(
+        expected.encode(), given.encode("utf-8", "surrogatepass")
+    )

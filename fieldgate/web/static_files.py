@@ -30,8 +30,12 @@ class StaticFiles:
         swagger = _package_folder("swagger_ui") / "static"
         paths = [path for path in sorted(own.iterdir()) if path.is_file()]
         paths += [swagger / name for name in SWAGGER_FILES]
-        self._contents: dict[str, Callable[[], bytes]] = {path.name: path.read_bytes for path in paths}
-        self._contents |= {name: partial(_join_parts, own / folder) for name, folder in JOINED_FILES.items()}
+        self._contents: dict[str, Callable[[], bytes]] = {
+            path.name: path.read_bytes for path in paths
+        }
+        self._contents |= {
+            name: partial(_join_parts, own / folder) for name, folder in JOINED_FILES.items()
+        }
         digest = hashlib.blake2b(__version__.encode(), digest_size=6)
         for read in self._contents.values():
             digest.update(read())

@@ -121,7 +121,9 @@ class MatrixContext:
         admin, member, former = (self.callers[each] for each in CALLERS[-3:])
         team = await self.world.create_team(admin, member, former, *others)
         path = f"{TEAMS}{team.uid}/members/{former.username}/"
-        assert (await self.service.request("DELETE", path, headers=former.headers)).status_code == 204
+        assert (
+            await self.service.request("DELETE", path, headers=former.headers)
+        ).status_code == 204
         self.world.members[former.id].remove(team.id)
         return team
 
@@ -133,7 +135,10 @@ class MatrixContext:
         return self._account_owner
 
     async def on_unused(
-        self, name: str, create: Callable[[], Awaitable[T]], call: Callable[[T], Awaitable[httpx.Response]]
+        self,
+        name: str,
+        create: Callable[[], Awaitable[T]],
+        call: Callable[[T], Awaitable[httpx.Response]],
     ) -> httpx.Response:
         """Call an operation on an object that no earlier call changed. A refusal or a GET left it as it was."""
         unused = self._unused.pop(name) if name in self._unused else await create()
@@ -153,10 +158,16 @@ class MatrixContext:
 
     async def create_asset(self, kind: str) -> WorldAsset:
         """Create an asset of this kind, with assignments for all kinds of callers."""
-        collection = await self.world.create_asset(self.owner, "collection") if kind == IN_COLLECTION else None
+        collection = (
+            await self.world.create_asset(self.owner, "collection")
+            if kind == IN_COLLECTION
+            else None
+        )
         asset = await self.world.create_asset(self.owner, "survey", collection)
         await self._attach_file(asset)
-        for each in filter(None, (asset, collection)):  # everything that can be assigned, but it has ended
+        for each in filter(
+            None, (asset, collection)
+        ):  # everything that can be assigned, but it has ended
             await self.world.grant(self.callers["stranger"], each)
         for caller, permission in CALLER_PERMISSIONS.items():
             await self.world.grant(self.callers[caller], collection or asset, permission)
@@ -168,14 +179,18 @@ class MatrixContext:
         async with self.service.database.transaction() as connection:
             file = files.insert().values(name="household.xlsx", data=b"PK").returning(files.c.id)
             file_id = (await connection.execute(file)).scalar_one()
-            await connection.execute(versions.update().where(versions.c.asset_id == asset.id).values(file_id=file_id))
+            await connection.execute(
+                versions.update().where(versions.c.asset_id == asset.id).values(file_id=file_id)
+            )
 
     async def add_version(self, asset: WorldAsset) -> None:
         store = AssetStore(self.service.database, self.service.data_versions)
         async with self.service.database.transaction() as connection:
             row = await store.find(connection, asset.uid)
             assert row is not None
-            await store.add_version(connection, row, NewVersion(content={"survey": []}, summary={"row_count": 0}))
+            await store.add_version(
+                connection, row, NewVersion(content={"survey": []}, summary={"row_count": 0})
+            )
 
     async def version_url(self, asset: WorldAsset) -> str:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
@@ -187,13 +202,19 @@ class MatrixContext:
 
     async def request(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
         self.service.client.cookies.clear()  # drop the session of an earlier login
-        return await self.service.request(method, path, headers=self.callers[caller].headers, **options)
+        return await self.service.request(
+            method, path, headers=self.callers[caller].headers, **options
+        )
 
-    async def request_with_password(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
+    async def request_with_password(
+        self, caller: str, method: str, path: str, **options: Any
+    ) -> httpx.Response:
         user = self.callers[caller]
         self.service.client.cookies.clear()
         auth = None if caller == "anonymous" else httpx.BasicAuth(user.username, PASSWORD)
-        async with self.service.database.transaction() as connection:  # failures of earlier calls do not add up
+        async with (
+            self.service.database.transaction() as connection
+        ):  # failures of earlier calls do not add up
             await connection.execute(login_attempts.delete())
         return await self.service.request(method, path, auth=auth, **options)
 
@@ -217,25 +238,33 @@ def on_new_asset(kind: str, method: str, path: str = "", **options: Any) -> Call
 
 
 def on_shared_asset(kind: str, path: str = "") -> Call:
-    return lambda context, caller: context.request(caller, "GET", context.shared_asset(kind).path + path)
+    return lambda context, caller: context.request(
+        caller, "GET", context.shared_asset(kind).path + path
+    )
 
 
 def on_shared_file(kind: str, suffix: str) -> Call:
     def call(context: MatrixContext, caller: str) -> Awaitable[httpx.Response]:
         asset = context.shared_asset(kind)
-        return context.request(caller, "GET", asset.path.rstrip("/") + suffix.replace("{uid}", asset.uid))
+        return context.request(
+            caller, "GET", asset.path.rstrip("/") + suffix.replace("{uid}", asset.uid)
+        )
 
     return call
 
 
 def on_version(kind: str, path: str = "") -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        return await context.request(caller, "GET", await context.version_url(context.shared_asset(kind)) + path)
+        return await context.request(
+            caller, "GET", await context.version_url(context.shared_asset(kind)) + path
+        )
 
     return call
 
 
-def for_each_asset_kind(make: Callable[..., Call], *arguments: Any, **options: Any) -> dict[str, Call]:
+def for_each_asset_kind(
+    make: Callable[..., Call], *arguments: Any, **options: Any
+) -> dict[str, Call]:
     return {kind: make(kind, *arguments, **options) for kind in ASSET_KINDS}
 
 
@@ -243,14 +272,20 @@ def with_password(method: str) -> Call:
     return lambda context, caller: context.request_with_password(caller, method, "/token/")
 
 
-async def _post_import(context: MatrixContext, caller: str, query: str = "", **fields: str) -> httpx.Response:
+async def _post_import(
+    context: MatrixContext, caller: str, query: str = "", **fields: str
+) -> httpx.Response:
     file = {"file": ("household.xlsx", xlsx())}
-    return await context.request(caller, "POST", f"/api/v2/imports/{query}", files=file, data=fields)
+    return await context.request(
+        caller, "POST", f"/api/v2/imports/{query}", files=file, data=fields
+    )
 
 
 def post_import_into(kind: str, query: str = "") -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        return await _post_import(context, caller, query, destination=context.shared_asset(kind).uid)
+        return await _post_import(
+            context, caller, query, destination=context.shared_asset(kind).uid
+        )
 
     return call
 
@@ -258,7 +293,9 @@ def post_import_into(kind: str, query: str = "") -> Call:
 def on_import(suffix: str = "", method: str = "GET", **options: Any) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         async def request(uid: str) -> httpx.Response:
-            return await context.request(caller, method, f"/api/v2/imports/{uid}/{suffix}", **options)
+            return await context.request(
+                caller, method, f"/api/v2/imports/{uid}/{suffix}", **options
+            )
 
         return await context.on_unused("import", lambda: _create_import(context), request)
 
@@ -271,10 +308,18 @@ async def _create_import(context: MatrixContext) -> str:
     store = ImportStore(context.service.database, context.service.data_versions)
     uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
     message = {"text": "x", "values": {}}
-    problem = {"sheet": "survey", "row": 2, "column": "type", "code": "unknown_type", "message": message}
+    problem = {
+        "sheet": "survey",
+        "row": 2,
+        "column": "type",
+        "code": "unknown_type",
+        "message": message,
+    }
     messages = {"updated": [], "error": message, "error_type": "form_exists", "problems": [problem]}
     async with context.service.database.transaction() as connection:
-        await connection.execute(imports.update().where(imports.c.uid == uid).values(status="error", messages=messages))
+        await connection.execute(
+            imports.update().where(imports.c.uid == uid).values(status="error", messages=messages)
+        )
     return uid
 
 
@@ -284,7 +329,9 @@ async def _create_asset(context: MatrixContext, caller: str, **fields: str) -> h
 
 def clone_asset(kind: str) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        return await _create_asset(context, caller, name="", clone_from=context.shared_asset(kind).uid)
+        return await _create_asset(
+            context, caller, name="", clone_from=context.shared_asset(kind).uid
+        )
 
     return call
 
@@ -304,23 +351,31 @@ def restore_version(kind: str) -> Call:
             return first
 
         return await context.on_unused(
-            f"older version of {kind}", create, lambda url: context.request(caller, "POST", f"{url}restore/")
+            f"older version of {kind}",
+            create,
+            lambda url: context.request(caller, "POST", f"{url}restore/"),
         )
 
     return call
 
 
-def on_deployed_asset(kind: str, method: str, path: str, *, in_bulk: bool = False, **options: Any) -> Call:
+def on_deployed_asset(
+    kind: str, method: str, path: str, *, in_bulk: bool = False, **options: Any
+) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         async def create() -> WorldAsset:
             asset = await context.create_asset(kind)
-            await context.request("owner", "POST", f"{asset.path}deployment/", json={"active": True})
+            await context.request(
+                "owner", "POST", f"{asset.path}deployment/", json={"active": True}
+            )
             return asset
 
         async def request(asset: WorldAsset) -> httpx.Response:
             if in_bulk:
                 options["json"] = {"payload": {"action": "archive", "asset_uids": [asset.uid]}}
-            return await context.request(caller, method, path if in_bulk else asset.path + path, **options)
+            return await context.request(
+                caller, method, path if in_bulk else asset.path + path, **options
+            )
 
         return await context.on_unused(f"deployed {kind}", create, request)
 
@@ -335,7 +390,9 @@ def on_deleted_asset(kind: str) -> Call:
             return asset
 
         return await context.on_unused(
-            f"deleted {kind}", create, lambda asset: context.request(caller, "POST", f"{asset.path}undelete/")
+            f"deleted {kind}",
+            create,
+            lambda asset: context.request(caller, "POST", f"{asset.path}undelete/"),
         )
 
     return call
@@ -344,7 +401,9 @@ def on_deleted_asset(kind: str) -> Call:
 async def _delete_in_bulk(context: MatrixContext, caller: str) -> httpx.Response:
     async def request(asset: WorldAsset) -> httpx.Response:
         payload = {"action": "delete", "asset_uids": [asset.uid]}
-        return await context.request(caller, "POST", "/api/v2/assets/bulk/", json={"payload": payload})
+        return await context.request(
+            caller, "POST", "/api/v2/assets/bulk/", json={"payload": payload}
+        )
 
     return await context.on_unused_asset(PRIVATE, request)
 
@@ -367,10 +426,14 @@ async def _login(context: MatrixContext, caller: str) -> httpx.Response:
 
 def explain(kind: str, *, about_caller: bool) -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        about = context.callers[caller if about_caller else "owner" if caller != "owner" else "viewer"]
+        about = context.callers[
+            caller if about_caller else "owner" if caller != "owner" else "viewer"
+        ]
         query = f"?user={about.username}&permission=view_asset"
         return await context.request(
-            caller, "GET", f"{context.shared_asset(kind).path}permission-assignments/explain/{query}"
+            caller,
+            "GET",
+            f"{context.shared_asset(kind).path}permission-assignments/explain/{query}",
         )
 
     return call
@@ -382,7 +445,9 @@ async def _user_creation(context: MatrixContext, caller: str) -> httpx.Response:
 
 
 async def _user_creation_with_token(context: MatrixContext, caller: str) -> httpx.Response:
-    return await context.request(caller, "POST", "/api/v2/users/", json={"username": f"user_{secrets.token_hex(4)}"})
+    return await context.request(
+        caller, "POST", "/api/v2/users/", json={"username": f"user_{secrets.token_hex(4)}"}
+    )
 
 
 def on_new_user(method: str, path: str = "", *, has_password: bool = False, **options: Any) -> Call:
@@ -412,20 +477,30 @@ def on_service_account(method: str, path: str = "", **options: Any) -> dict[str,
             async def request(account: tuple[str, int]) -> httpx.Response:
                 name, token_id = account
                 send = context.request_with_password if has_password else context.request
-                return await send(caller, method, f"{SERVICE_ACCOUNTS}{name}/{path.format(token=token_id)}", **options)
+                return await send(
+                    caller,
+                    method,
+                    f"{SERVICE_ACCOUNTS}{name}/{path.format(token=token_id)}",
+                    **options,
+                )
 
             return await context.on_unused("service account", create, request)
 
         return call
 
-    calls = {"of the team, with a password": by(has_password=True), "of the team, with a token": by(has_password=False)}
+    calls = {
+        "of the team, with a password": by(has_password=True),
+        "of the team, with a token": by(has_password=False),
+    }
     return {"of the team": by(has_password=False)} if method == "GET" else calls
 
 
 def create_service_account(*, has_password: bool) -> Call:
     def call(context: MatrixContext, caller: str) -> Awaitable[httpx.Response]:
         send = context.request_with_password if has_password else context.request
-        return send(caller, "POST", SERVICE_ACCOUNTS, json={"username": f"bot_{secrets.token_hex(4)}"})
+        return send(
+            caller, "POST", SERVICE_ACCOUNTS, json={"username": f"bot_{secrets.token_hex(4)}"}
+        )
 
     return call
 
@@ -498,7 +573,9 @@ def on_invite(method: str, path: str = "", **options: Any) -> Call:
 async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
     async def request(source: tuple[str, int]) -> httpx.Response:
         body = {"to": context.owner.username}
-        return await context.request(caller, "POST", f"/api/v2/users/{source[0]}/transfer/", json=body)
+        return await context.request(
+            caller, "POST", f"/api/v2/users/{source[0]}/transfer/", json=body
+        )
 
     return await context.on_unused("user", context.service.create_user, request)
 
@@ -512,36 +589,50 @@ async def _user_token_deletion(context: MatrixContext, caller: str) -> httpx.Res
 async def _account_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     token_id = 0
     if caller not in ("anonymous", "disabled"):
-        token_id = (await context.service.store.create_token(context.callers[caller].id, IssuedBy.HTTP, None)).id
+        token_id = (
+            await context.service.store.create_token(
+                context.callers[caller].id, IssuedBy.HTTP, None
+            )
+        ).id
     return await context.request(caller, "DELETE", f"/api/v2/account/tokens/{token_id}/")
 
 
 async def _account_identity_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     if caller in ("anonymous", "disabled"):
-        return await context.request_with_password(caller, "DELETE", "/api/v2/account/identities/1/")
+        return await context.request_with_password(
+            caller, "DELETE", "/api/v2/account/identities/1/"
+        )
     user = context.callers[caller]
     store = IdentityStore(context.service.database)
     await store.link(user.id, "https://login.example", user.username, by=OPERATOR)
     [row] = (await store.list_of(user.id, PageRequest(limit=1, offset=0))).rows
-    return await context.request_with_password(caller, "DELETE", f"/api/v2/account/identities/{row.id}/")
+    return await context.request_with_password(
+        caller, "DELETE", f"/api/v2/account/identities/{row.id}/"
+    )
 
 
 async def _account_password_change(context: MatrixContext, caller: str) -> httpx.Response:
     body = {"current_password": PASSWORD, "new_password": "battery staple"}
     response = await context.request(caller, "POST", "/api/v2/account/password/", json=body)
     if caller != "anonymous":  # later calls use the usual one
-        await context.service.store.set_password(context.callers[caller].username, FAST_HASHER.hash(PASSWORD))
+        await context.service.store.set_password(
+            context.callers[caller].username, FAST_HASHER.hash(PASSWORD)
+        )
     return response
 
 
 async def _event_deletion(context: MatrixContext, caller: str) -> httpx.Response:
-    await EventStore(context.service.database, context.service.data_versions).upsert([make_event(2)])
+    await EventStore(context.service.database, context.service.data_versions).upsert(
+        [make_event(2)]
+    )
     return await context.request(caller, "DELETE", "/api/v2/event/2/")
 
 
 async def _static_file(context: MatrixContext, caller: str) -> httpx.Response:
     page = (await context.service.get("/")).text
-    return await context.request(caller, "GET", "/static/" + page.split('"/static/', 1)[1].split('"', 1)[0])
+    return await context.request(
+        caller, "GET", "/static/" + page.split('"/static/', 1)[1].split('"', 1)[0]
+    )
 
 
 SHARING = "permission-assignments/"
@@ -552,12 +643,16 @@ def assignment(kind: str, whose: str, method: str) -> Call:
     """Call an operation on an assignment of a new asset. A caller without one uses a uid that does not exist."""
 
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
-        holder = context.callers[{"the owner's": "owner", "the viewer's": "viewer"}.get(whose, caller)]
+        holder = context.callers[
+            {"the owner's": "owner", "the viewer's": "viewer"}.get(whose, caller)
+        ]
 
         async def request(asset: WorldAsset) -> httpx.Response:
             listed = await context.list_assignments(asset)
             urls = [each["url"] for each in listed if each["user"].endswith(f"/{holder.username}/")]
-            return await context.request(caller, method, next(iter(urls), f"{asset.path}{SHARING}pNone/"))
+            return await context.request(
+                caller, method, next(iter(urls), f"{asset.path}{SHARING}pNone/")
+            )
 
         return await context.on_unused_asset(kind, request)
 
@@ -569,7 +664,9 @@ def clear(kind: str, whom: str) -> Call:
         name = context.callers[caller].username if whom == "the caller" else "AnonymousUser"
         return await context.on_unused_asset(
             kind,
-            lambda asset: context.request(caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name}),
+            lambda asset: context.request(
+                caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name}
+            ),
         )
 
     return call
@@ -595,7 +692,9 @@ async def _clone_from(context: MatrixContext, caller: str) -> httpx.Response:
         context.callers[caller] if caller != "anonymous" else context.owner, "survey"
     )
     path = f"{own.path}{SHARING}clone/"
-    return await context.request(caller, "PATCH", path, json={"clone_from": context.shared_asset(PRIVATE).uid})
+    return await context.request(
+        caller, "PATCH", path, json={"clone_from": context.shared_asset(PRIVATE).uid}
+    )
 
 
 def batch(kind: str, action: str) -> Call:
@@ -605,7 +704,10 @@ def batch(kind: str, action: str) -> Call:
             {"users": ["AnonymousUser"], "permissions": ["view_asset"]},
         )
         return await context.on_unused_asset(
-            kind, lambda asset: context.request(caller, "POST", path, json={"assets": [asset.uid], **body})
+            kind,
+            lambda asset: context.request(
+                caller, "POST", path, json={"assets": [asset.uid], **body}
+            ),
         )
 
     return call
@@ -626,7 +728,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         f"a dry run, into {PRIVATE}": post_import_into(PRIVATE, "?dry_run=true"),
     },
     "import_detail": {"the owner's import": on_import()},
-    "import_answer": {"the owner's import": on_import(method="PATCH", json={"if_exists": "create"})},
+    "import_answer": {
+        "the owner's import": on_import(method="PATCH", json={"if_exists": "create"})
+    },
     "import_rows": {"the owner's import": on_import("rows/")},
     "import_annotated_workbook": {"the owner's import": on_import("annotated.xlsx")},
     "asset_list": {VISIBLE_ONLY: get("/api/v2/assets/")},
@@ -655,8 +759,12 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "question_list": for_each_asset_kind(on_shared_asset, "questions/"),
     "version_restoration": for_each_asset_kind(restore_version),
     "deployment_detail": for_each_asset_kind(on_deployed_asset, "GET", "deployment/"),
-    "deployment_creation": for_each_asset_kind(on_new_asset, "POST", "deployment/", json={"active": True}),
-    "deployment_change": for_each_asset_kind(on_deployed_asset, "PATCH", "deployment/", json={"active": False}),
+    "deployment_creation": for_each_asset_kind(
+        on_new_asset, "POST", "deployment/", json={"active": True}
+    ),
+    "deployment_change": for_each_asset_kind(
+        on_deployed_asset, "PATCH", "deployment/", json={"active": False}
+    ),
     "asset_bulk_action": {
         **for_each_asset_kind(on_deployed_asset, "POST", "/api/v2/assets/bulk/", in_bulk=True),
         "delete an asset": _delete_in_bulk,
@@ -680,12 +788,19 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         for kind in ASSET_KINDS
         for whose in ("the caller's", "the owner's", "the viewer's")
     },
-    "assignment_replacement": for_each_asset_kind(on_new_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]),
+    "assignment_replacement": for_each_asset_kind(
+        on_new_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]
+    ),
     "user_permissions_replacement": for_each_asset_kind(
-        on_new_asset, "PATCH", f"{SHARING}bulk/", json={"user": "AnonymousUser", "permissions": ["view_asset"]}
+        on_new_asset,
+        "PATCH",
+        f"{SHARING}bulk/",
+        json={"user": "AnonymousUser", "permissions": ["view_asset"]},
     ),
     "assignment_clearing": {
-        f"{whom}, on {kind}": clear(kind, whom) for kind in ASSET_KINDS for whom in ("the caller", "the public")
+        f"{whom}, on {kind}": clear(kind, whom)
+        for kind in ASSET_KINDS
+        for whom in ("the caller", "the public")
     },
     "assignment_cloning": {
         **{f"from the caller's asset, to {kind}": clone(kind) for kind in ASSET_KINDS},
@@ -693,7 +808,10 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     },
     "assignment_table": for_each_asset_kind(on_shared_asset, f"{SHARING}csv/"),
     "assignment_table_upload": for_each_asset_kind(
-        on_new_asset, "POST", f"{SHARING}csv/", json={"text": "user,permission\nAnonymousUser,view_asset\n"}
+        on_new_asset,
+        "POST",
+        f"{SHARING}csv/",
+        json={"text": "user,permission\nAnonymousUser,view_asset\n"},
     ),
     "assignment_review": get("/api/v2/permission-assignments/"),
     "suggestion_list": {VISIBLE_ONLY: get("/api/v2/permission-assignments/suggestions/")},
@@ -704,7 +822,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "user_creation": {"with a password": _user_creation, "with a token": _user_creation_with_token},
     "user_change": {
         "another user": on_new_user("PATCH", json={"is_active": False}),
-        "another user's rights, with a password": on_new_user("PATCH", has_password=True, json={"is_ifrc": True}),
+        "another user's rights, with a password": on_new_user(
+            "PATCH", has_password=True, json={"is_ifrc": True}
+        ),
         "another user's rights, with a token": on_new_user("PATCH", json={"is_ifrc": True}),
     },
     "user_invitation": {
@@ -730,7 +850,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         "with a token": on_new_user("DELETE"),
     },
     "team_list": {VISIBLE_ONLY: get(TEAMS)},
-    "team_creation": lambda context, caller: context.request(caller, "POST", TEAMS, json={"name": "WASH"}),
+    "team_creation": lambda context, caller: context.request(
+        caller, "POST", TEAMS, json={"name": "WASH"}
+    ),
     "team_detail": on_team("GET"),
     "team_change": on_team("PATCH", json={"name": "Health"}),
     "team_deletion": on_team("DELETE"),
@@ -773,7 +895,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "event_deleted_list": get("/api/v2/event/deleted/"),
     "event_export": {VISIBLE_ONLY: get("/api/v2/event/export/")},
     "event_detail": {"a public event": get("/api/v2/event/1/")},
-    "event_replacement": lambda context, caller: context.request(caller, "PUT", "/api/v2/event/3/", json=_EVENT),
+    "event_replacement": lambda context, caller: context.request(
+        caller, "PUT", "/api/v2/event/3/", json=_EVENT
+    ),
     "event_deletion": _event_deletion,
     "country_list": get("/api/v2/country/"),
     "country_detail": get("/api/v2/country/123/"),
@@ -801,7 +925,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "account_token_deletion": {"the caller's token": _account_token_deletion},
     "account_session_list": {"the caller's account": get("/api/v2/account/sessions/")},
     "account_session_deletion": {
-        "the caller's account": lambda context, caller: context.request(caller, "DELETE", "/api/v2/account/sessions/")
+        "the caller's account": lambda context, caller: context.request(
+            caller, "DELETE", "/api/v2/account/sessions/"
+        )
     },
     "account_identity_list": {"the caller's account": get("/api/v2/account/identities/")},
     "account_identity_deletion": {"with a password": _account_identity_deletion},
@@ -820,7 +946,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
             caller, "POST", "/invitation/fgi_x/", data={"password": PASSWORD, "repeated": PASSWORD}
         )
     },
-    "logout": lambda context, caller: context.request(caller, "POST", "/logout/", data={"csrf_token": "x"}),
+    "logout": lambda context, caller: context.request(
+        caller, "POST", "/logout/", data={"csrf_token": "x"}
+    ),
     "language_switch": get("/language/fr/"),
     "openapi_json": get("/api-docs/openapi.json"),
     "openapi_yaml": get("/api-docs/openapi.yaml"),
@@ -844,12 +972,23 @@ async def render_table(service: Service) -> str:
     """Return the content of the document."""
     context = MatrixContext(service)
     await context.set_up()
-    lines = [HEADER, f"| operation | on | {' | '.join(CALLERS)} |", "|---|---|" + "---|" * len(CALLERS)]
+    lines = [
+        HEADER,
+        f"| operation | on | {' | '.join(CALLERS)} |",
+        "|---|---|" + "---|" * len(CALLERS),
+    ]
     for operation in operations():
         for kind, call in calls_of(operation.name).items():
             cells = [await cell(context, call, caller) for caller in CALLERS]
-            lines.append(f"| `{operation.route.method} {operation.route.path}` | {kind} | {' | '.join(cells)} |")
-    lines += ["", SCOPES, "| operation | scope | token that is limited to assets |", "|---|---|---|"]
+            lines.append(
+                f"| `{operation.route.method} {operation.route.path}` | {kind} | {' | '.join(cells)} |"
+            )
+    lines += [
+        "",
+        SCOPES,
+        "| operation | scope | token that is limited to assets |",
+        "|---|---|---|",
+    ]
     for operation in operations():
         route = operation.route
         limit = LIMITS[AssetLimit.FREE if route.scope is Scope.NONE else route.asset_limit]

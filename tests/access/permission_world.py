@@ -69,12 +69,19 @@ class PermissionWorld:
     async def create_user(self, **details: Any) -> WorldUser:
         username, user_id = await self.service.create_user(**details)
         token = await self.service.store.issue_token(user_id, IssuedBy.COMMAND, None)
-        created = WorldUser(user_id, username, {"Authorization": f"Token {token}"}, details.get("is_superuser", False))
+        created = WorldUser(
+            user_id,
+            username,
+            {"Authorization": f"Token {token}"},
+            details.get("is_superuser", False),
+        )
         self.users.append(created)
         return created
 
     async def create_team(self, admin: WorldUser, *members: WorldUser) -> WorldUser:
-        store = TeamStore(self.service.database, self.service.data_versions, self.trash.log_deleted_teams)
+        store = TeamStore(
+            self.service.database, self.service.data_versions, self.trash.log_deleted_teams
+        )
         user = User(id=admin.id, username=admin.username, is_superuser=admin.is_superuser)
         uid = await store.create(user, f"Team {len(self.teams)}", "")
         await store.add_members(user, uid, [each.username for each in members], "member")
@@ -123,15 +130,21 @@ class PermissionWorld:
         self.assets.append(created)
         return created
 
-    async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str, until: datetime | None = None) -> None:
+    async def grant(
+        self, user: WorldUser, asset: WorldAsset, *codenames: str, until: datetime | None = None
+    ) -> None:
         state = (await self.load_assignments(asset)).state_of(user.id)
         filters = SAMPLE_FILTERS if PARTIAL in codenames else None
         ends = dict.fromkeys(codenames, until)
-        await self._save(asset, user, rules.assign(state, codenames, asset.asset_type, filters, ends))
+        await self._save(
+            asset, user, rules.assign(state, codenames, asset.asset_type, filters, ends)
+        )
 
     async def revoke(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
         scope = await self.load_assignments(asset)
-        await self._save(asset, user, rules.remove(scope.state_of(user.id), codenames, asset.asset_type))
+        await self._save(
+            asset, user, rules.remove(scope.state_of(user.id), codenames, asset.asset_type)
+        )
 
     async def load_assignments(self, asset: WorldAsset) -> AssignmentScope:
         """Load all assignments of an asset, row by row."""
@@ -148,7 +161,9 @@ class PermissionWorld:
     async def _load_rows(self, asset: WorldAsset) -> dict[int, list[Assignment]]:
         found: dict[int, list[Assignment]] = defaultdict(list)
         async with self.service.database.read_transaction() as connection:
-            for row in await connection.execute(select(assignments).where(assignments.c.asset_id == asset.id)):
+            for row in await connection.execute(
+                select(assignments).where(assignments.c.asset_id == asset.id)
+            ):
                 if row.expires_at is None or row.expires_at > now():
                     filters = row.filters and decode_filters(row.filters)
                     assignment = Assignment(row.permission, row.is_denied, filters, row.expires_at)
@@ -173,7 +188,9 @@ class PermissionWorld:
         ]  # fmt: skip
         here = (assignments.c.asset_id == asset.id) & (assignments.c.user_id == user.id)
         async with self.service.database.transaction() as connection:
-            await connection.execute(select(assets.c.id).where(assets.c.id == asset.id).with_for_update())
+            await connection.execute(
+                select(assets.c.id).where(assets.c.id == asset.id).with_for_update()
+            )
             await connection.execute(assignments.delete().where(here))
             if rows:
                 await connection.execute(assignments.insert(), rows)
@@ -187,11 +204,15 @@ async def generate_world(service: Service, seed: int) -> PermissionWorld:
         await world.create_user(is_superuser=index == 4)
     for _ in range(3):
         await world.create_team(*rng.sample(world.users, rng.randint(1, 3)))
-    collections = [await world.create_asset(rng.choice(world.users), "collection") for _ in range(2)]
+    collections = [
+        await world.create_asset(rng.choice(world.users), "collection") for _ in range(2)
+    ]
     for asset_type in ("survey", "survey", "survey", "block", "question", "template"):
         parent = rng.choice([None, *collections])
         # Mostly the owner's own assets, as imports create them; the rules also support others.
-        owner = parent.owner if parent is not None and rng.random() < 0.7 else rng.choice(world.users)
+        owner = (
+            parent.owner if parent is not None and rng.random() < 0.7 else rng.choice(world.users)
+        )
         await world.create_asset(owner, asset_type, parent)
     for _ in range(40):
         await random_step(world, rng)
@@ -200,9 +221,14 @@ async def generate_world(service: Service, seed: int) -> PermissionWorld:
     return world
 
 
-async def _deny_what_a_collection_passes_down(world: PermissionWorld, collection: WorldAsset) -> None:
+async def _deny_what_a_collection_passes_down(
+    world: PermissionWorld, collection: WorldAsset
+) -> None:
     """To a reader of the collection, and to its owner, each for one asset of the other."""
-    owner, reader = collection.owner, next(each for each in world.users if each is not collection.owner)
+    owner, reader = (
+        collection.owner,
+        next(each for each in world.users if each is not collection.owner),
+    )
     await world.grant(reader, collection, "view_asset")
     await world.revoke(reader, await world.create_asset(owner, "survey", collection), "view_asset")
     await world.revoke(owner, await world.create_asset(reader, "survey", collection), "view_asset")
@@ -211,12 +237,18 @@ async def _deny_what_a_collection_passes_down(world: PermissionWorld, collection
 async def random_step(world: PermissionWorld, rng: random.Random) -> None:
     """Grant or remove a permission."""
     thing = rng.choice(world.assets)
-    person = rng.choice([each for each in (*world.users, *world.teams, PUBLIC_USER) if each is not thing.owner])
-    possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER))
+    person = rng.choice(
+        [each for each in (*world.users, *world.teams, PUBLIC_USER) if each is not thing.owner]
+    )
+    possible: Sequence[str] = sorted(
+        rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER)
+    )
     if possible and rng.random() < 0.7:
         hours = rng.choice([None, 1, 2, 3])
         until = None if hours is None else now() + timedelta(hours=hours)
-        with suppress(RuleViolation):  # it would not end: a collection or team passes it on for longer
+        with suppress(
+            RuleViolation
+        ):  # it would not end: a collection or team passes it on for longer
             await world.grant(person, thing, rng.choice(possible), until=until)
     elif possible:
         await world.revoke(person, thing, rng.choice(possible))

@@ -14,7 +14,13 @@ from fieldgate.assets.tables import assets
 from fieldgate.db import RowPage, now
 from fieldgate.identity import ANONYMOUS, Caller, User
 from fieldgate.pagination import PageRequest
-from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser, generate_world, random_step
+from tests.access.permission_world import (
+    PermissionWorld,
+    WorldAsset,
+    WorldUser,
+    generate_world,
+    random_step,
+)
 from tests.access.test_visibility_sql import PATH, how_shared, is_in_list
 from tests.accounts.disabled_users import disable_user
 from tests.conftest import StartService, nightly_only
@@ -38,7 +44,10 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
     kind = rng.randrange(12)
     asset = rng.choice(world.assets)
     if kind == 0 and asset.asset_type != "collection":
-        values = {"modified_at": now() - timedelta(days=rng.randrange(9)), "name_key": f"name {rng.random()}"}
+        values = {
+            "modified_at": now() - timedelta(days=rng.randrange(9)),
+            "name_key": f"name {rng.random()}",
+        }
         async with world.service.database.transaction() as connection:
             await connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
             await world.service.data_versions.bump(connection, TOPIC)
@@ -47,7 +56,9 @@ async def change(world: PermissionWorld, rng: random.Random) -> None:
         world.assets.remove(asset)
         world.deleted.append(asset)
     elif kind == 2:
-        parent = rng.choice([None, *(each for each in world.assets if each.asset_type == "collection")])
+        parent = rng.choice(
+            [None, *(each for each in world.assets if each.asset_type == "collection")]
+        )
         asset_type = rng.choice(["survey", "block", *(["collection"] if parent is None else [])])
         await world.create_asset(rng.choice(world.users), asset_type, parent)
     elif kind == 5:
@@ -68,7 +79,11 @@ async def transfer(world: PermissionWorld, owner: WorldUser, new_owner: WorldUse
     """Give all assets of one user to another."""
     store = OwnershipStore(world.service.database, world.service.data_versions)
     await store.transfer(
-        Transfer(owner_id=owner.id, new_owner_id=new_owner.id, by=User(id=new_owner.id, username=new_owner.username))
+        Transfer(
+            owner_id=owner.id,
+            new_owner_id=new_owner.id,
+            by=User(id=new_owner.id, username=new_owner.username),
+        )
     )
     for asset in world.assets:
         if asset.owner is owner:
@@ -104,7 +119,9 @@ async def test_lists_follow_every_change(start: StartService, database_url: str,
                     everything = await lists.load(caller, search, EVERYTHING)
                     page = await lists.load(caller, search, PageRequest(3, 1))
                     assert page.total == everything.total == len(everything.rows)
-                    assert [row.uid for row in page.rows] == [row.uid for row in everything.rows][1:4]
+                    assert [row.uid for row in page.rows] == [row.uid for row in everything.rows][
+                        1:4
+                    ]
 
 
 async def test_lists_follow_other_processes_at_once(start: StartService, database_url: str) -> None:
@@ -122,15 +139,21 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
             assert answer.is_success, answer.text
 
         async def revoke(asset: WorldAsset) -> None:
-            assignments = (await one.get(f"{asset.path}permission-assignments/", headers=owner.headers)).json()
-            [given] = [each["url"] for each in assignments if each["user"].endswith(f"/{reader.username}/")]
+            assignments = (
+                await one.get(f"{asset.path}permission-assignments/", headers=owner.headers)
+            ).json()
+            [given] = [
+                each["url"] for each in assignments if each["user"].endswith(f"/{reader.username}/")
+            ]
             await write("DELETE", given)
 
         async def listed() -> list[str]:
             """The names in the list, which must also be those on its page for people."""
             records = (await other.get(PATH, headers=reader.headers)).json()["results"]
             page = (await other.get(PATH, headers={**reader.headers, "Accept": "text/html"})).text
-            assert {each.uid for each in world.assets if each.uid in page} == {each["uid"] for each in records}
+            assert {each.uid for each in world.assets if each.uid in page} == {
+                each["uid"] for each in records
+            }
             assert all(each["name"] in page for each in records)
             return sorted(each["name"] for each in records)
 
@@ -148,7 +171,10 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
         collection = await world.create_asset(owner, "collection")
         await world.create_asset(owner, "block", collection)
         assert await listed() == ["another", "survey 3"]
-        given = {"user": f"/api/v2/users/{reader.username}/", "permission": "/api/v2/permissions/view_asset/"}
+        given = {
+            "user": f"/api/v2/users/{reader.username}/",
+            "permission": "/api/v2/permissions/view_asset/",
+        }
         await write("POST", f"{collection.path}permission-assignments/", json=given)
         assert await listed() == ["another", "block 5", "collection 4", "survey 3"]
         await revoke(collection)
@@ -162,7 +188,9 @@ async def test_lists_follow_other_processes_at_once(start: StartService, databas
 
 
 @pytest.mark.parametrize("seed", [0, *nightly_only(1)])
-async def test_lists_of_assignments_follow_every_change(start: StartService, database_url: str, seed: int) -> None:
+async def test_lists_of_assignments_follow_every_change(
+    start: StartService, database_url: str, seed: int
+) -> None:
     """A service with cached responses answers as one without, at once after changes through another one."""
     async with (
         start(database_url=database_url) as one,
@@ -181,5 +209,8 @@ async def test_lists_of_assignments_follow_every_change(start: StartService, dat
                         expected = await uncached.get(path, headers=headers)
                         for _ in range(2):
                             found = await cached.get(path, headers=headers)
-                            assert (found.status_code, found.content) == (expected.status_code, expected.content)
+                            assert (found.status_code, found.content) == (
+                                expected.status_code,
+                                expected.content,
+                            )
         assert cached.app.app_context.response_cache.used_bytes > used_before

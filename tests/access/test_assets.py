@@ -23,8 +23,13 @@ async def test_asset_shows_status_and_permissions(start: StartService) -> None:
         shown = (await service.get(thing.path, headers=viewer.headers)).json()
         assert shown["owner"] == f"{BASE_URL}/api/v2/users/Ann.O'Neil/"
         assert shown["status"] == "shared"
-        assert shown["effective_permissions"] == [{"codename": "add_submissions"}, {"codename": "view_asset"}]
-        offered = [each["url"].rstrip("/").rpartition("/")[2] for each in shown["assignable_permissions"]]
+        assert shown["effective_permissions"] == [
+            {"codename": "add_submissions"},
+            {"codename": "view_asset"},
+        ]
+        offered = [
+            each["url"].rstrip("/").rpartition("/")[2] for each in shown["assignable_permissions"]
+        ]
         assert offered == ["view_asset", "change_asset", "manage_asset", "add_submissions", "view_submissions",
                            "partial_submissions", "change_submissions", "delete_submissions",
                            "validate_submissions"]  # fmt: skip
@@ -66,14 +71,18 @@ async def test_permission_revoked_during_request(
                 return found
 
             monkeypatch.setattr(authorization.AssetAuthorizer, "authorize", authorize_then_revoke)
-        answer = await service.request("PATCH", thing.path, headers=editor.headers, json={"name": "Mine"})
+        answer = await service.request(
+            "PATCH", thing.path, headers=editor.headers, json={"name": "Mine"}
+        )
         assert answer.status_code == 403
         monkeypatch.undo()
         assert (await service.get(thing.path, headers=owner.headers)).json()["name"] == "survey 1"
 
 
 @pytest.mark.parametrize("how", ["taken", "hidden", "disabled", "passed down"])
-async def test_permission_revoked_before_import_is_written(start: StartService, database_url: str, how: str) -> None:
+async def test_permission_revoked_before_import_is_written(
+    start: StartService, database_url: str, how: str
+) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         owner, editor = await world.create_user(), await world.create_user()
@@ -90,13 +99,19 @@ async def test_permission_revoked_before_import_is_written(start: StartService, 
         if how == "disabled":
             await world.enable(editor)
         record = await harness.get(url)
-        assert (record["status"], record["messages"]["error_type"]) == ("error", "destination_not_allowed")
+        assert (record["status"], record["messages"]["error_type"]) == (
+            "error",
+            "destination_not_allowed",
+        )
         assert (await service.get(thing.path, headers=owner.headers)).json()["version_count"] == 1
 
 
 def named(record: dict[str, Any]) -> set[tuple[str, str]]:
     """Return users and permissions from the record of an asset."""
-    parts = [(each["user"].split("/")[-2], each["permission"].split("/")[-2]) for each in record["permissions"]]
+    parts = [
+        (each["user"].split("/")[-2], each["permission"].split("/")[-2])
+        for each in record["permissions"]
+    ]
     assert len(set(parts)) == len(parts)
     return set(parts)
 
@@ -110,8 +125,13 @@ async def test_assignments_shown_in_asset_and_list(
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         names = ("owner", "viewer", "editor", "manager", "closed", "boss", "stranger")
-        users_by_name = {name: await world.create_user(username=name, is_superuser=name == "boss") for name in names}
-        collection = await world.create_asset(users_by_name["owner"], "collection") if is_inside else None
+        users_by_name = {
+            name: await world.create_user(username=name, is_superuser=name == "boss")
+            for name in names
+        }
+        collection = (
+            await world.create_asset(users_by_name["owner"], "collection") if is_inside else None
+        )
         thing = await world.create_asset(users_by_name["owner"], "block", collection)
         given = {"viewer": ("view_asset",), "editor": ("change_asset",), "closed": ("view_asset",)}
         for name, permissions in given.items():
@@ -138,14 +158,24 @@ async def test_assignments_shown_in_asset_and_list(
         for name, listed, reported in (
             ("owner", rows("owner", "AnonymousUser"), everything),
             ("manager", rows("owner", "manager", "AnonymousUser"), everything),
-            ("editor", rows("owner", "editor", "AnonymousUser"), rows("owner", "editor", "AnonymousUser")),
-            ("viewer", rows("owner", "viewer", "AnonymousUser"), rows("owner", "viewer", "AnonymousUser")),
+            (
+                "editor",
+                rows("owner", "editor", "AnonymousUser"),
+                rows("owner", "editor", "AnonymousUser"),
+            ),
+            (
+                "viewer",
+                rows("owner", "viewer", "AnonymousUser"),
+                rows("owner", "viewer", "AnonymousUser"),
+            ),
             ("boss", None, everything),
             ("stranger", None, rows("owner", "AnonymousUser") if is_public else None),
             ("", None, rows("owner") if is_public else None),
         ):
             headers = users_by_name[name].headers if name else {}
-            found = (await service.get("/api/v2/assets/?asset_type=block", headers=headers)).json()["results"]
+            found = (await service.get("/api/v2/assets/?asset_type=block", headers=headers)).json()[
+                "results"
+            ]
             assert [named(each) for each in found] == ([] if listed is None else [listed]), name
             answer = await service.get(thing.path, headers=headers)
             assert answer.status_code == (404 if reported is None else 200), name

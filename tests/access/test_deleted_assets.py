@@ -35,7 +35,9 @@ class TrashContext(MatrixContext):
         pass
 
 
-@pytest.mark.parametrize("callers", [("owner",), *nightly_only(("stranger", "manager", "superuser"))], ids=len)
+@pytest.mark.parametrize(
+    "callers", [("owner",), *nightly_only(("stranger", "manager", "superuser"))], ids=len
+)
 async def test_no_operation_finds_a_deleted_asset(
     start: StartService, database_url: str, callers: tuple[str, ...]
 ) -> None:

@@ -23,7 +23,9 @@ async def end_all(service: Service) -> None:
     """Let all assignments end now: no version is raised."""
     moment = now()
     async with service.database.transaction() as connection:
-        end = moment.replace(microsecond=moment.microsecond // 1000 * 1000)  # the clock of SQLite has milliseconds
+        end = moment.replace(
+            microsecond=moment.microsecond // 1000 * 1000
+        )  # the clock of SQLite has milliseconds
         await connection.execute(assignments.update().values(expires_at=end))
 
 
@@ -59,8 +61,13 @@ async def test_at_every_time_access_is_that_of_what_has_not_ended(
         scopes = {asset.uid: await world.load_assignments(asset) for asset in world.assets}
         counts = []
         for hours in range(4):
-            left = {uid: scope_at(scope, began + timedelta(hours=hours)) for uid, scope in scopes.items()}
-            counts.append(sum(len(rows) for scope in left.values() for rows in scope.direct.values()))
+            left = {
+                uid: scope_at(scope, began + timedelta(hours=hours))
+                for uid, scope in scopes.items()
+            }
+            counts.append(
+                sum(len(rows) for scope in left.values() for rows in scope.direct.values())
+            )
             for user in [each for each in world.users if not each.is_disabled]:
                 answer = await service.get(f"{PATH}?limit=1000", headers=user.headers)
                 listed = {each["uid"]: each["status"] for each in answer.json()["results"]}
@@ -73,7 +80,9 @@ async def test_at_every_time_access_is_that_of_what_has_not_ended(
                     state = left[asset.uid].state_of(user.id)
                     allowed = rules.effective_permissions(state, asset.asset_type)
                     query = f"explain/?user={user.username}&permission=view_asset"
-                    explained = await service.get(f"{asset.path}permission-assignments/{query}", headers=user.headers)
+                    explained = await service.get(
+                        f"{asset.path}permission-assignments/{query}", headers=user.headers
+                    )
                     if not user.is_superuser:
                         assert explained.status_code == (200 if "view_asset" in allowed else 404)
                         found = await service.get(asset.path, headers=user.headers)
@@ -88,7 +97,9 @@ async def test_at_every_time_access_is_that_of_what_has_not_ended(
 
 
 @pytest.mark.parametrize("through", ["the form", "a team", "its collection", "the public"])
-async def test_lists_and_etags_change_when_access_ends(start: StartService, database_url: str, through: str) -> None:
+async def test_lists_and_etags_change_when_access_ends(
+    start: StartService, database_url: str, through: str
+) -> None:
     """Of two processes, both with the responses of before in their caches."""
     async with start(database_url=database_url) as one, start(database_url=database_url) as other:
         world = PermissionWorld(one)
@@ -97,7 +108,9 @@ async def test_lists_and_etags_change_when_access_ends(start: StartService, data
         form = await world.create_asset(owner, "survey", collection)
         shared = form if through in ("the form", "a team") else collection
         public_list = f"{PATH}?status=public-discoverable"
-        await world.grant(await world.create_team(reader) if through == "a team" else reader, shared, "view_asset")
+        await world.grant(
+            await world.create_team(reader) if through == "a team" else reader, shared, "view_asset"
+        )
         if through == "the public":
             await world.grant(PUBLIC_USER, collection, "discover_asset")
         paths = {
@@ -109,7 +122,9 @@ async def test_lists_and_etags_change_when_access_ends(start: StartService, data
 
         async def ask(service: Service, name: str, etag: str = "") -> Any:
             path, headers = paths[name]
-            return await service.get(path, headers={**headers, **({"If-None-Match": etag} if etag else {})})
+            return await service.get(
+                path, headers={**headers, **({"If-None-Match": etag} if etag else {})}
+            )
 
         before = {}
         for name in paths:
@@ -130,8 +145,11 @@ async def test_lists_and_etags_change_when_access_ends(start: StartService, data
             assert (await ask(service, "listed")).json()["count"] == 0
             assert (await ask(service, "searched")).json()["results"] == []
             assert (await ask(service, "public")).json()["count"] == 0
-            assert {each["user"].rsplit("/", 2)[1] for each in (await ask(service, "shared with")).json()} == {
-                owner.username
-            }
+            assert {
+                each["user"].rsplit("/", 2)[1]
+                for each in (await ask(service, "shared with")).json()
+            } == {owner.username}
             assert (await service.get(form.path, headers=reader.headers)).status_code == 404
-            assert (await service.get(form.path, headers=owner.headers)).json()["status"] == "private"
+            assert (await service.get(form.path, headers=owner.headers)).json()[
+                "status"
+            ] == "private"

@@ -6,7 +6,13 @@ import pytest
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PERMISSIONS
-from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser, generate_world
+from tests.access.permission_world import (
+    PUBLIC_USER,
+    PermissionWorld,
+    WorldAsset,
+    WorldUser,
+    generate_world,
+)
 from tests.conftest import StartService, nightly_only
 from tests.imports.workbooks import xlsx
 
@@ -23,7 +29,9 @@ async def enforced(world: PermissionWorld, person: WorldUser, asset: WorldAsset)
     if person.is_disabled:
         assert answer.status_code == 401
         return set()
-    if answer.status_code != 200:  # who may not see it may send to it all the same: the one permission without seeing
+    if (
+        answer.status_code != 200
+    ):  # who may not see it may send to it all the same: the one permission without seeing
         assert answer.status_code == 404
         state = (await world.load_assignments(asset)).state_of(person.id)
         return {"add_submissions"} & rules.effective_permissions(state, asset.asset_type)
@@ -40,7 +48,9 @@ async def tried(world: PermissionWorld, person: WorldUser, asset: WorldAsset) ->
     done = {
         "view_asset": [await ask("GET", asset.path, headers=headers)],
         "change_asset": [await ask("PATCH", asset.path, headers=headers, json={})],
-        "manage_asset": [await ask("GET", f"{asset.path}permission-assignments/history/", headers=headers)],
+        "manage_asset": [
+            await ask("GET", f"{asset.path}permission-assignments/history/", headers=headers)
+        ],
     }
     if person is not PUBLIC_USER:
         done["change_asset"].append(await ask("POST", "/api/v2/imports/", headers=headers, **sent))
@@ -50,7 +60,9 @@ async def tried(world: PermissionWorld, person: WorldUser, asset: WorldAsset) ->
             # Not done for another reason is not refused: what replaces a collection, say, is no form.
             assert answer.status_code in (200, 201, 400, *refusals), (permission, answer.text)
         assert len({answer.status_code in refusals for answer in answers}) == 1, permission
-    return {permission: answers[0].status_code not in refusals for permission, answers in done.items()}
+    return {
+        permission: answers[0].status_code not in refusals for permission, answers in done.items()
+    }
 
 
 def holds(state: rules.PermissionState) -> bool:
@@ -58,14 +70,18 @@ def holds(state: rules.PermissionState) -> bool:
 
 
 @pytest.mark.parametrize("seed", [1, *nightly_only(2)])
-async def test_explanation_matches_enforcement(start: StartService, database_url: str, seed: int) -> None:
+async def test_explanation_matches_enforcement(
+    start: StartService, database_url: str, seed: int
+) -> None:
     async with start(database_url=database_url) as service:
         world = await generate_world(service, seed)
         superuser = world.users[4]
         for asset in world.assets:
             scope = await world.load_assignments(asset)
             for person in (*world.users, PUBLIC_USER):
-                asking = superuser if asset.owner.is_disabled or person.is_superuser else asset.owner
+                asking = (
+                    superuser if asset.owner.is_disabled or person.is_superuser else asset.owner
+                )
                 may = await enforced(world, person, asset)
                 did = await tried(world, person, asset)
                 for codename in CODENAMES:
@@ -93,11 +109,15 @@ async def test_explain_authorization(start: StartService) -> None:
             (viewer, public, 200), (viewer, owner, 403), (viewer, manager, 403), (stranger, stranger, 404),
             (public, public, 404),
         ):  # fmt: skip
-            answer = await service.get(path(asset, about.username, "change_asset"), headers=asking.headers)
+            answer = await service.get(
+                path(asset, about.username, "change_asset"), headers=asking.headers
+            )
             assert answer.status_code == status, (asking, about)
         for hidden in (path(asset, "nobody", "view_asset"), path(asset, owner.username, "fly")):
             answer = await service.get(hidden, headers=stranger.headers)
-            assert answer.status_code == 404, "without access to the asset, whatever the question is"
+            assert answer.status_code == 404, (
+                "without access to the asset, whatever the question is"
+            )
         unknown = await service.get(path(asset, "nobody", "view_asset"), headers=viewer.headers)
         assert unknown.status_code == 403, "the response does not disclose whether a user exists"
         await world.grant(public, asset, "view_asset")
@@ -122,8 +142,15 @@ async def test_only_superusers_see_superuser_status(start: StartService) -> None
             (boss, True, "superuser"), (other, True, "superuser"),
         ):  # fmt: skip
             answer = (await service.get(url, headers=asking.headers)).json()
-            assert (answer["allowed"], [each["rule"] for each in answer["rules"]]) == (allowed, [rule])
-        answer = await service.get(path(asset, boss.username, "view_asset"), headers=manager.headers)
+            assert (answer["allowed"], [each["rule"] for each in answer["rules"]]) == (
+                allowed,
+                [rule],
+            )
+        answer = await service.get(
+            path(asset, boss.username, "view_asset"), headers=manager.headers
+        )
         assert [each["rule"] for each in answer.json()["rules"]] == ["assigned"]
-        answer = await service.get(path(asset, boss.username, "partial_submissions"), headers=manager.headers)
+        answer = await service.get(
+            path(asset, boss.username, "partial_submissions"), headers=manager.headers
+        )
         assert [each["rule"] for each in answer.json()["rules"]] == ["nothing"]

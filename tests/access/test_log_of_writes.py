@@ -44,7 +44,10 @@ ENTRIES: dict[str, tuple[str, list[Entry]]] = {
     "assignment_replacement": ("", [SHARED, *[CHANGED] * 3]),
     "user_permissions_replacement": ("", [SHARED]),
     "assignment_clearing": (f"the public, on {PUBLIC}", [UNSHARED]),
-    "assignment_cloning": ("from an asset, to the caller's asset", [(PROJECT, "clone-permissions", "asset")] * 5),
+    "assignment_cloning": (
+        "from an asset, to the caller's asset",
+        [(PROJECT, "clone-permissions", "asset")] * 5,
+    ),
     "assignment_table_upload": ("", [SHARED]),
     "many_added": ("", [SHARED]),
     "many_removed": (PUBLIC, [UNSHARED]),
@@ -108,7 +111,9 @@ async def _transfer(context: MatrixContext, caller: str) -> httpx.Response:
     source, target = await context.world.create_user(), await context.world.create_user()
     await context.world.create_asset(source)
     body = {"to": target.username}
-    return await context.request(caller, "POST", f"/api/v2/users/{source.username}/transfer/", json=body)
+    return await context.request(
+        caller, "POST", f"/api/v2/users/{source.username}/transfer/", json=body
+    )
 
 
 async def _end_sessions_of_user(context: MatrixContext, caller: str) -> httpx.Response:
@@ -123,12 +128,16 @@ async def _end_sessions(context: MatrixContext, caller: str) -> httpx.Response:
 
 
 async def _log_out(context: MatrixContext, caller: str) -> httpx.Response:
-    session = await context.service.store.issue_token(context.callers[caller].id, IssuedBy.SESSION, None)
+    session = await context.service.store.issue_token(
+        context.callers[caller].id, IssuedBy.SESSION, None
+    )
     headers = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     page = (await context.service.get("/account/", headers=headers)).text
     found = re.search(r'name="csrf_token" value="([^"]+)"', page)
     assert found is not None
-    return await context.service.request("POST", "/logout/", data={"csrf_token": found[1]}, headers=headers)
+    return await context.service.request(
+        "POST", "/logout/", data={"csrf_token": found[1]}, headers=headers
+    )
 
 
 async def _use_link(context: MatrixContext, caller: str) -> httpx.Response:
@@ -144,7 +153,9 @@ def _download(path: str, file_format: str) -> Call:
         uid = (await context.world.create_asset(context.owner)).uid
         as_page = await context.request(caller, "GET", path.format(uid=uid))
         assert not await logged(context, as_page), "as JSON it is no export"
-        return await context.request(caller, "GET", path.format(uid=uid), params={"format": file_format})
+        return await context.request(
+            caller, "GET", path.format(uid=uid), params={"format": file_format}
+        )
 
     return download
 
@@ -191,7 +202,11 @@ async def logged(context: MatrixContext, answer: httpx.Response) -> Sequence[Row
 
 
 def test_every_operation_that_writes_has_a_row() -> None:
-    writes = {each.name for each in operations() if each.writes or each.route.method not in ("GET", "HEAD")}
+    writes = {
+        each.name
+        for each in operations()
+        if each.writes or each.route.method not in ("GET", "HEAD")
+    }
     assert writes <= ENTRIES.keys() <= CALLS.keys()
 
 
@@ -212,7 +227,9 @@ async def test_every_operation_that_writes_is_logged(context: MatrixContext) -> 
             assert row.made_at is not None
             is_another = name in ("invitation_use", "me_deletion")
             assert (row.username, row.user_id) == (caller.username, caller.id) or is_another
-            assert row.credential in ("password", "session", "link") or row.credential.startswith("fgt_")
+            assert row.credential in ("password", "session", "link") or row.credential.startswith(
+                "fgt_"
+            )
             assert PASSWORD not in str(row)
             assert not any(secret in str(row) for secret in SECRET.findall(answer.text))
     assert found == {name: entries for name, (_, entries) in ENTRIES.items()}
@@ -224,7 +241,12 @@ async def test_every_operation_that_writes_is_logged(context: MatrixContext) -> 
 
 async def test_head_of_a_download_is_none(context: MatrixContext) -> None:
     form = (await context.world.create_asset(context.owner)).path
-    for path in (f"{form[:-1]}.xlsx", f"{form}xform/", f"{form}{SHARING}csv/", "/api/v2/event/export/"):
+    for path in (
+        f"{form[:-1]}.xlsx",
+        f"{form}xform/",
+        f"{form}{SHARING}csv/",
+        "/api/v2/event/export/",
+    ):
         for method, count in (("HEAD", 0), ("GET", 1)):
             answer = await context.request("owner", method, path)
             assert answer.status_code == 200, path
@@ -235,22 +257,32 @@ async def test_change_of_content_name_and_settings(context: MatrixContext) -> No
     """Each has an entry, without the content and the values of settings."""
     asset = (await context.request("owner", "POST", "/api/v2/assets/", json={"name": "Old"})).json()
     body = {"name": "New", "settings": {"description": "secret words"}}
-    entries = await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
+    entries = await logged(
+        context, await context.request("owner", "PATCH", asset["url"], json=body)
+    )
     assert [(row.action, row.details) for row in entries] == [
         ("update-name", {"name": {"old": "Old", "new": "New"}}),
         ("update-settings", {"settings": ["description"]}),
     ]
-    assert not await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
+    assert not await logged(
+        context, await context.request("owner", "PATCH", asset["url"], json=body)
+    )
 
 
 async def test_change_of_tags(context: MatrixContext) -> None:
-    asset = (await context.request("owner", "POST", "/api/v2/assets/", json={"tag_string": "a,b"})).json()
+    asset = (
+        await context.request("owner", "POST", "/api/v2/assets/", json={"tag_string": "a,b"})
+    ).json()
     body = {"tag_string": "b,c"}
-    entries = await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
+    entries = await logged(
+        context, await context.request("owner", "PATCH", asset["url"], json=body)
+    )
     assert [(row.action, row.details) for row in entries] == [
         ("update-tags", {"tags": {"added": ["c"], "removed": ["a"]}})
     ]
-    assert not await logged(context, await context.request("owner", "PATCH", asset["url"], json=body))
+    assert not await logged(
+        context, await context.request("owner", "PATCH", asset["url"], json=body)
+    )
 
 
 async def test_change_of_a_user(context: MatrixContext) -> None:
@@ -258,17 +290,27 @@ async def test_change_of_a_user(context: MatrixContext) -> None:
     username, _ = await context.service.create_user()
     body = {"first_name": "Zoë", "is_ifrc": True, "is_superuser": False}
     path = f"/api/v2/users/{username}/"
-    [entry] = await logged(context, await context.request_with_password("superuser", "PATCH", path, json=body))
+    [entry] = await logged(
+        context, await context.request_with_password("superuser", "PATCH", path, json=body)
+    )
     assert (entry.action, entry.subject_name, entry.object_name) == ("update", username, "")
     assert entry.object_uid == entry.subject_uid != ""
-    assert entry.details == {"fields": ["first_name", "is_ifrc"], "is_ifrc": {"old": False, "new": True}}
+    assert entry.details == {
+        "fields": ["first_name", "is_ifrc"],
+        "is_ifrc": {"old": False, "new": True},
+    }
 
 
 async def test_failed_login_has_the_name_that_was_tried(context: MatrixContext) -> None:
     """Not that of nobody: it may be a password. Requests with wrong Basic credentials or tokens are not logins."""
     username = context.callers["viewer"].username
-    for path, tried, kept in (("/login/", "MyS3cret", ""), ("/get_auth_token", username.upper(), username)):
-        answer = await context.service.request("POST", path, data={"username": tried, "password": "secret"})
+    for path, tried, kept in (
+        ("/login/", "MyS3cret", ""),
+        ("/get_auth_token", username.upper(), username),
+    ):
+        answer = await context.service.request(
+            "POST", path, data={"username": tried, "password": "secret"}
+        )
         assert answer.status_code in (400, 401)
         [entry] = await logged(context, answer)
         assert (entry.log_type, entry.action, entry.username) == (ACCESS, "auth-failed", kept)
@@ -279,16 +321,29 @@ async def test_failed_login_has_the_name_that_was_tried(context: MatrixContext) 
         assert not await logged(context, answer)
 
 
-async def test_downloads_of_a_minute_are_counted(context: MatrixContext, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_downloads_of_a_minute_are_counted(
+    context: MatrixContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     moment = now()
-    monkeypatch.setattr("fieldgate.db.log.now", lambda: moment)  # no new minute begins during the test
+    monkeypatch.setattr(
+        "fieldgate.db.log.now", lambda: moment
+    )  # no new minute begins during the test
     asset = context.shared_asset(PUBLIC)
     for caller in ("viewer", "viewer", "anonymous", "anonymous", "viewer"):
         assert (await context.request(caller, "GET", f"{asset.path}xform/")).status_code == 200
     async with context.service.database.read_transaction() as connection:
-        query = select(log).where(log.c.object_uid == asset.uid, log.c.action == "export").order_by(log.c.times)
+        query = (
+            select(log)
+            .where(log.c.object_uid == asset.uid, log.c.action == "export")
+            .order_by(log.c.times)
+        )
         anonymous, viewer = (await connection.execute(query)).all()
-    assert (anonymous.user_id, anonymous.username, anonymous.ip_address, anonymous.times) == (None, "", "127.0.0.1", 2)
+    assert (anonymous.user_id, anonymous.username, anonymous.ip_address, anonymous.times) == (
+        None,
+        "",
+        "127.0.0.1",
+        2,
+    )
     assert (viewer.username, viewer.times) == (context.callers["viewer"].username, 3)
 
 
@@ -303,5 +358,7 @@ async def test_log_that_cannot_be_written(start: StartService) -> None:
             await connection.execute(text(refuse))
         assert (await context.request("owner", "GET", f"{asset.path}xform/")).status_code == 200
         name = (await context.request("owner", "GET", asset.path)).json()["name"]
-        assert (await context.request("owner", "PATCH", asset.path, json={"name": "Other"})).status_code == 500
+        assert (
+            await context.request("owner", "PATCH", asset.path, json={"name": "Other"})
+        ).status_code == 500
         assert (await context.request("owner", "GET", asset.path)).json()["name"] == name

@@ -10,7 +10,9 @@ from tests.conftest import StartService
 
 
 def test_every_operation_has_a_request() -> None:
-    assert {operation.name for operation in operations()} == set(CALLS), "add a valid request to tests/access/matrix.py"
+    assert {operation.name for operation in operations()} == set(CALLS), (
+        "add a valid request to tests/access/matrix.py"
+    )
 
 
 @pytest.mark.nightly
@@ -18,5 +20,7 @@ async def test_document_equals_behaviour(start: StartService, database_url: str)
     async with start(database_url=database_url) as service:
         found = (await render_table(service)).splitlines()
     expected = DOCUMENT.read_text().splitlines()
-    difference = "\n".join(difflib.unified_diff(expected, found, "document", "service", lineterm="", n=0))
+    difference = "\n".join(
+        difflib.unified_diff(expected, found, "document", "service", lineterm="", n=0)
+    )
     assert not difference, f"{difference}\nIf this is intended, run: make permission-matrix"

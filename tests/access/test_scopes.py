@@ -37,7 +37,9 @@ async def context(start: StartService, database_url: str) -> AsyncIterator[Matri
 async def limited(context: MatrixContext, caller: str, **limits: Any) -> dict[str, str]:
     """Headers with a new token of a caller."""
     store, user = context.service.store, context.callers[caller]
-    created = await store.create_token(user.id, IssuedBy.COMMAND, None, limits=TokenLimits(**limits))
+    created = await store.create_token(
+        user.id, IssuedBy.COMMAND, None, limits=TokenLimits(**limits)
+    )
     return {"Authorization": f"Bearer {created.value}"}
 
 
@@ -50,7 +52,9 @@ async def test_every_operation_is_refused_without_its_scope(context: MatrixConte
         headers = await limited(context, "superuser", scopes=SCOPES - {scope.value})
         for operation in (each for each in NEEDS_SCOPE if each.route.scope is scope):
             path, query = sample_path(operation), QUERIES.get(operation.name, {})
-            methods = ["GET", "HEAD"] if operation.route.method == "GET" else [operation.route.method]
+            methods = (
+                ["GET", "HEAD"] if operation.route.method == "GET" else [operation.route.method]
+            )
             for method in methods:
                 answer = await context.service.request(method, path, headers=headers, params=query)
                 assert answer.status_code == 403, (method, path, answer.status_code, answer.text)
@@ -79,7 +83,9 @@ async def test_the_scope_of_the_account_shows_no_forms(context: MatrixContext) -
     for path in ("/api/v2/account/export/", "/api/v2/assets/", context.shared_asset(PRIVATE).path):
         assert (await context.service.get(path, headers=headers)).status_code == 403
     everything = await limited(context, "owner")
-    assert (await context.service.get("/api/v2/account/export/", headers=everything)).status_code == 200
+    assert (
+        await context.service.get("/api/v2/account/export/", headers=everything)
+    ).status_code == 200
 
 
 async def test_a_token_that_is_limited_to_assets(context: MatrixContext) -> None:
@@ -102,34 +108,56 @@ async def test_a_token_that_is_limited_to_assets(context: MatrixContext) -> None
                 assert got.status_code == full.status_code, (operation.name, got.text)
 
 
-async def test_lists_counts_and_searches_have_only_the_assets_of_the_token(context: MatrixContext) -> None:
+async def test_lists_counts_and_searches_have_only_the_assets_of_the_token(
+    context: MatrixContext,
+) -> None:
     own, other = context.shared_asset(PRIVATE), context.shared_asset(PUBLIC)
     headers = await limited(context, "owner", assets=frozenset({own.uid}))
-    for query in ("", "?q=asset_type:survey", f"?q=uid:{own.uid}", "?limit=1", "?status=private", "?format=api"):
+    for query in (
+        "",
+        "?q=asset_type:survey",
+        f"?q=uid:{own.uid}",
+        "?limit=1",
+        "?status=private",
+        "?format=api",
+    ):
         everything = await context.request("owner", "GET", f"/api/v2/assets/{query}")
         answer = await context.service.get(f"/api/v2/assets/{query}", headers=headers)
         assert (everything.status_code, answer.status_code) == (200, 200)
         assert other.uid not in answer.text
         if query != "?format=api":
             assert answer.json()["count"] <= 1
-    assert (await context.service.get("/api/v2/assets/", headers=headers)).json()["results"][0]["uid"] == own.uid
+    assert (await context.service.get("/api/v2/assets/", headers=headers)).json()["results"][0][
+        "uid"
+    ] == own.uid
     review = await context.service.get("/api/v2/permission-assignments/?limit=500", headers=headers)
     assert {each["asset"].split("/")[-2] for each in review.json()["results"]} == {own.uid}
-    body = {"assets": [own.uid, other.uid], "users": ["AnonymousUser"], "permissions": ["view_asset"]}
+    body = {
+        "assets": [own.uid, other.uid],
+        "users": ["AnonymousUser"],
+        "permissions": ["view_asset"],
+    }
     for path in ("add", "remove"):
         answer = await context.service.request(
             "POST", f"/api/v2/permission-assignments/{path}/", json=body, headers=headers
         )
         assert answer.status_code == 404
     clone = await context.service.request(
-        "PATCH", f"{own.path}permission-assignments/clone/", json={"clone_from": other.uid}, headers=headers
+        "PATCH",
+        f"{own.path}permission-assignments/clone/",
+        json={"clone_from": other.uid},
+        headers=headers,
     )
     assert clone.status_code == 404
 
 
-async def import_into(context: MatrixContext, headers: dict[str, str], **fields: str) -> httpx.Response:
+async def import_into(
+    context: MatrixContext, headers: dict[str, str], **fields: str
+) -> httpx.Response:
     file = {"file": ("household.xlsx", xlsx())}
-    return await context.service.request("POST", "/api/v2/imports/", files=file, data=fields, headers=headers)
+    return await context.service.request(
+        "POST", "/api/v2/imports/", files=file, data=fields, headers=headers
+    )
 
 
 async def test_a_limited_token_imports_into_its_assets_only(context: MatrixContext) -> None:
@@ -138,7 +166,10 @@ async def test_a_limited_token_imports_into_its_assets_only(context: MatrixConte
     foreign = await import_into(context, full, destination=other.uid)
     headers = await limited(context, "owner", assets=frozenset({own.uid}))
     for fields in ({}, {"destination": other.uid}):
-        repeated = {**headers, "Idempotency-Key": "nightly"}  # it gets no answer of an earlier request either
+        repeated = {
+            **headers,
+            "Idempotency-Key": "nightly",
+        }  # it gets no answer of an earlier request either
         assert (await import_into(context, repeated, **fields)).status_code == 403
     assert (await context.service.get(foreign.json()["url"], headers=headers)).status_code == 404
     accepted = await import_into(context, headers, destination=own.uid)
@@ -146,9 +177,13 @@ async def test_a_limited_token_imports_into_its_assets_only(context: MatrixConte
     assert (await context.service.get(accepted.json()["url"], headers=headers)).status_code == 200
 
 
-async def test_a_token_for_a_collection_deletes_and_restores_no_other_assets(context: MatrixContext) -> None:
+async def test_a_token_for_a_collection_deletes_and_restores_no_other_assets(
+    context: MatrixContext,
+) -> None:
     async def create(**body: str) -> str:
-        answer = await context.request("owner", "POST", "/api/v2/assets/", json={"name": "WASH", **body})
+        answer = await context.request(
+            "owner", "POST", "/api/v2/assets/", json={"name": "WASH", **body}
+        )
         return str(answer.json()["uid"])
 
     collection = await create(asset_type="collection")
@@ -175,8 +210,12 @@ async def test_a_token_for_a_collection_shares_no_other_assets(context: MatrixCo
     sharing = f"/api/v2/assets/{collection}/permission-assignments/"
     empty = await limited(context, "owner", assets=frozenset({collection}))
     body = {"user": context.callers["stranger"].username, "permission": "view_asset"}
-    assert (await context.service.request("POST", sharing, json=body, headers=empty)).status_code == 201
-    inside = await context.request("owner", "POST", "/api/v2/assets/", json={"name": "Visit", "parent": collection})
+    assert (
+        await context.service.request("POST", sharing, json=body, headers=empty)
+    ).status_code == 201
+    inside = await context.request(
+        "owner", "POST", "/api/v2/assets/", json={"name": "Visit", "parent": collection}
+    )
     form = inside.json()["uid"]
     batch = {"assets": [collection], "users": [body["user"]], "permissions": ["change_asset"]}
     table = {"text": f"user,permission\n{body['user']},change_asset\n", "mode": "add"}
@@ -188,14 +227,20 @@ async def test_a_token_for_a_collection_shares_no_other_assets(context: MatrixCo
         ("DELETE", f"{sharing}bulk/", {"username": body["user"]}),
         ("POST", f"{sharing}csv/", table),
         ("POST", "/api/v2/permission-assignments/add/", batch),
-        ("POST", "/api/v2/permission-assignments/remove/", {**batch, "permissions": ["view_asset"]}),
+        (
+            "POST",
+            "/api/v2/permission-assignments/remove/",
+            {**batch, "permissions": ["view_asset"]},
+        ),
     ]
     for method, path, sent in writes:
         refused = await context.service.request(method, path, json=sent, headers=empty)
         assert refused.status_code == 403, (method, path, refused.text)
         assert refused.json()["detail"] == "This token is not for all forms in the collection."
     both = await limited(context, "owner", assets=frozenset({collection, form}))
-    assert (await context.service.request("POST", sharing, json=writes[0][2], headers=both)).status_code == 201
+    assert (
+        await context.service.request("POST", sharing, json=writes[0][2], headers=both)
+    ).status_code == 201
 
 
 async def test_a_superusers_limited_token_writes_nothing_else(context: MatrixContext) -> None:
@@ -215,7 +260,13 @@ async def test_a_superusers_limited_token_writes_nothing_else(context: MatrixCon
             if answer.request.headers.get("Authorization") == headers["Authorization"]:
                 tried.add(operation.name)
                 assert answer.status_code in (403, 404), (operation.name, answer.text)
-    assert {"event_replacement", "event_deletion", "user_change", "asset_creation", "asset_change"} <= tried
+    assert {
+        "event_replacement",
+        "event_deletion",
+        "user_change",
+        "asset_creation",
+        "asset_change",
+    } <= tried
     assert (await context.request("superuser", "GET", "/api/v2/event/1/")).status_code == 200
 
 
@@ -224,7 +275,10 @@ async def test_a_superusers_limited_token_reads_what_others_read(context: Matrix
     hidden = make_event(2, visibility=Visibility.SECRETARIAT)
     await EventStore(service.database, service.data_versions).upsert([hidden])
     headers = await limited(context, "superuser", assets=frozenset({own.uid}))
-    everything, disabled = context.callers["superuser"].headers, context.callers["disabled"].username
+    everything, disabled = (
+        context.callers["superuser"].headers,
+        context.callers["disabled"].username,
+    )
     for path in ("/api/v2/event/2/", f"/api/v2/users/{disabled}/"):
         assert (await service.get(path, headers=everything)).status_code == 200
         assert (await service.get(path, headers=headers)).status_code == 404
@@ -247,27 +301,39 @@ async def test_a_superusers_limited_token_reads_what_others_read(context: Matrix
     assert disabled not in review.text
     assert team.username not in review.text
     question = {"user": context.callers["superuser"].username, "permission": "view_asset"}
-    explained = await service.get(f"{own.path}permission-assignments/explain/", params=question, headers=headers)
+    explained = await service.get(
+        f"{own.path}permission-assignments/explain/", params=question, headers=headers
+    )
     assert explained.json()["allowed"] is True
 
 
-async def test_a_limited_token_does_not_name_the_collection_around_its_form(context: MatrixContext) -> None:
+async def test_a_limited_token_does_not_name_the_collection_around_its_form(
+    context: MatrixContext,
+) -> None:
     inside, service = context.shared_asset(IN_COLLECTION), context.service
     assert inside.parent is not None
     other = await context.world.create_asset(context.owner, "survey", inside.parent)
     cloned = f"{inside.path}permission-assignments/clone/"
-    assert (await context.request("owner", "PATCH", cloned, json={"clone_from": other.uid})).is_success
+    assert (
+        await context.request("owner", "PATCH", cloned, json={"clone_from": other.uid})
+    ).is_success
     for caller in ("owner", "superuser", "viewer"):
         form = await limited(context, caller, assets=frozenset({inside.uid}))
         both = await limited(context, caller, assets=frozenset({inside.uid, inside.parent.uid}))
         assert (await service.get(inside.path, headers=form)).json()["parent"] is None
-        assert (await service.get(inside.path, headers=both)).json()["parent"].endswith(inside.parent.path)
+        assert (
+            (await service.get(inside.path, headers=both))
+            .json()["parent"]
+            .endswith(inside.parent.path)
+        )
         if caller != "superuser":  # whose list has only what is shared
             [listed] = (await service.get("/api/v2/assets/", headers=form)).json()["results"]
             assert (listed["uid"], listed["parent"]) == (inside.uid, None)
             for query, count in ((f"parent:{inside.parent.uid}", (0, 1)), ("parent:null", (1, 1))):
                 found = [
-                    (await service.get("/api/v2/assets/", params={"q": query}, headers=each)).json()["count"]
+                    (
+                        await service.get("/api/v2/assets/", params={"q": query}, headers=each)
+                    ).json()["count"]
                     for each in (form, both)
                 ]
                 assert tuple(found) == count, query
@@ -288,7 +354,9 @@ async def test_a_limited_token_does_not_name_the_collection_around_its_form(cont
         assert everything["children"]["count"] == 2, other.uid
 
 
-async def test_a_token_for_a_collection_previews_no_deletion_of_others(context: MatrixContext) -> None:
+async def test_a_token_for_a_collection_previews_no_deletion_of_others(
+    context: MatrixContext,
+) -> None:
     """Forms of others leave a collection that is deleted, so the token must be for these, too."""
     collection = await context.world.create_asset(context.owner, "collection")
     form = await context.world.create_asset(context.callers["stranger"], "survey", collection)
@@ -308,10 +376,22 @@ async def test_a_token_that_is_limited_to_networks(context: MatrixContext) -> No
         assert (await context.service.get(path, headers=elsewhere)).status_code == 403
 
 
-async def test_pages_are_checked_and_leave_out_what_the_token_is_not_for(context: MatrixContext) -> None:
+async def test_pages_are_checked_and_leave_out_what_the_token_is_not_for(
+    context: MatrixContext,
+) -> None:
     own = context.shared_asset(PRIVATE)
-    headers = {**await limited(context, "owner", assets=frozenset({own.uid})), "Accept": "text/html"}
-    for path in ("/", "/?q=x", own.path, f"{own.path}permission-assignments/", "/api/v2/assets/", "/api/v2/event/"):
+    headers = {
+        **await limited(context, "owner", assets=frozenset({own.uid})),
+        "Accept": "text/html",
+    }
+    for path in (
+        "/",
+        "/?q=x",
+        own.path,
+        f"{own.path}permission-assignments/",
+        "/api/v2/assets/",
+        "/api/v2/event/",
+    ):
         answer = await context.service.get(path, headers=headers)
         assert answer.status_code == 200, (path, answer.text)
     assert (await context.service.get("/account/", headers=headers)).status_code == 403
@@ -331,7 +411,11 @@ async def test_creating_a_token_with_limits(context: MatrixContext) -> None:
     assert created.status_code == 201, created.text
     assert (record["scopes"], record["assets"]) == (["read"], [uid])
     assert record["networks"] == ["10.1.2.3/32", "2001:db8::/32", "192.0.2.0/24", "::/0"]
-    [listed] = [each for each in (await context.service.get(TOKENS, auth=auth)).json()["results"] if each["name"]]
+    [listed] = [
+        each
+        for each in (await context.service.get(TOKENS, auth=auth)).json()["results"]
+        if each["name"]
+    ]
     assert listed == {each: record[each] for each in record if each != "token"}
     refused: list[tuple[dict[str, Any], str]] = [
         ({"scopes": ["fly"]}, "scopes"), ({"scopes": []}, "scopes"), ({"scopes": ["admin"]}, "scopes"),
@@ -339,18 +423,31 @@ async def test_creating_a_token_with_limits(context: MatrixContext) -> None:
         ({"assets": []}, "assets"), ({"networks": []}, "networks"),  # no list without a limit
     ]  # fmt: skip
     for wrong, field in refused:
-        answer = await context.service.request("POST", TOKENS, json={"name": "x", **wrong}, auth=auth)
-        assert (answer.status_code, [each.split(".")[0] for each in answer.json()]) == (400, [field])
+        answer = await context.service.request(
+            "POST", TOKENS, json={"name": "x", **wrong}, auth=auth
+        )
+        assert (answer.status_code, [each.split(".")[0] for each in answer.json()]) == (
+            400,
+            [field],
+        )
     by_token = {"Authorization": f"Token {record['token']}"}
-    assert (await context.service.request("POST", TOKENS, json={"name": "x"}, headers=by_token)).status_code == 403
+    assert (
+        await context.service.request("POST", TOKENS, json={"name": "x"}, headers=by_token)
+    ).status_code == 403
 
 
 async def test_explain_says_whether_the_token_lacks_a_scope(context: MatrixContext) -> None:
     own = context.shared_asset(PRIVATE)
     headers = await limited(context, "owner", scopes=frozenset({"read"}))
-    for permission, missing in (("view_asset", None), ("change_asset", "imports"), ("manage_asset", "sharing")):
+    for permission, missing in (
+        ("view_asset", None),
+        ("change_asset", "imports"),
+        ("manage_asset", "sharing"),
+    ):
         query = {"user": context.owner.username, "permission": permission}
-        answer = await context.service.get(f"{own.path}permission-assignments/explain/", params=query, headers=headers)
+        answer = await context.service.get(
+            f"{own.path}permission-assignments/explain/", params=query, headers=headers
+        )
         assert (answer.json()["allowed"], answer.json()["missing_scope"]) == (True, missing)
 
 
@@ -359,6 +456,8 @@ def test_an_operation_without_a_scope_cannot_be_declared() -> None:
 
     make: Any = Routes
     for options in ({}, {"scope": Scope.READ}):
-        declare = make(tag="x", **options).delete("/x/", title=Message("x"), description=Message("x"))
+        declare = make(tag="x", **options).delete(
+            "/x/", title=Message("x"), description=Message("x")
+        )
         with pytest.raises(TypeError, match="does not declare which scope"):
             declare(removal)

@@ -5,7 +5,13 @@ import pytest
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import AssignmentScope
 from fieldgate.permissions import rules
-from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser, generate_world
+from tests.access.permission_world import (
+    PUBLIC_USER,
+    PermissionWorld,
+    WorldAsset,
+    WorldUser,
+    generate_world,
+)
 from tests.conftest import StartService, nightly_only
 
 PATH = "/api/v2/assets/"
@@ -26,9 +32,13 @@ def how_shared(world: PermissionWorld, asset: WorldAsset, scope: AssignmentScope
     if "view_asset" in public:
         return "public"
     others = [
-        each for each in (*world.users, *world.teams, PUBLIC_USER) if each is not asset.owner and not each.is_disabled
+        each
+        for each in (*world.users, *world.teams, PUBLIC_USER)
+        if each is not asset.owner and not each.is_disabled
     ]
-    given = [each for each in others if rules.own_permissions(scope.state_of(each.id), asset.asset_type)]
+    given = [
+        each for each in others if rules.own_permissions(scope.state_of(each.id), asset.asset_type)
+    ]
     return "shared" if given else "private"
 
 
@@ -40,11 +50,15 @@ async def uids(world: PermissionWorld, user: WorldUser, query: str = "") -> set[
 
 
 @pytest.mark.parametrize("seed", [0, 1, *nightly_only(2, 3, 4, 5)])
-async def test_lists_and_statuses_match_rules(start: StartService, database_url: str, seed: int) -> None:
+async def test_lists_and_statuses_match_rules(
+    start: StartService, database_url: str, seed: int
+) -> None:
     async with start(database_url=database_url) as service:
         world = await generate_world(service, seed)
         scopes = {asset.uid: await world.load_assignments(asset) for asset in world.assets}
-        statuses = {asset.uid: how_shared(world, asset, scopes[asset.uid]) for asset in world.assets}
+        statuses = {
+            asset.uid: how_shared(world, asset, scopes[asset.uid]) for asset in world.assets
+        }
         discoverable = {
             each.uid for each in world.assets
             if statuses[each.uid] == "public-discoverable" and not each.owner.is_disabled
@@ -60,13 +74,17 @@ async def test_lists_and_statuses_match_rules(start: StartService, database_url:
             listed = {each.uid for each in world.assets if is_in_list(user, each, scopes[each.uid])}
             own = {each.uid for each in world.assets if each.owner is user}
             assert await uids(world, user) == listed
-            assert await uids(world, user, "status=private") == {uid for uid in own if statuses[uid] == "private"}
+            assert await uids(world, user, "status=private") == {
+                uid for uid in own if statuses[uid] == "private"
+            }
             assert await uids(world, user, "status=shared") == listed - own
             public = {uid for uid in listed if statuses[uid] in ("public", "public-discoverable")}
             assert await uids(world, user, "status=public") == public
             for asset in world.assets:
                 answer = await service.get(asset.path, headers=user.headers)
-                allowed = rules.effective_permissions(scopes[asset.uid].state_of(user.id), asset.asset_type)
+                allowed = rules.effective_permissions(
+                    scopes[asset.uid].state_of(user.id), asset.asset_type
+                )
                 if user.is_superuser:
                     allowed = rules.owner_permissions(asset.asset_type)
                 assert answer.status_code == (200 if "view_asset" in allowed else 404)
@@ -78,7 +96,9 @@ async def test_lists_and_statuses_match_rules(start: StartService, database_url:
                     sees_parent = asset.parent is not None and (
                         user.is_superuser
                         or "view_asset"
-                        in rules.effective_permissions(scopes[asset.parent.uid].state_of(user.id), "collection")
+                        in rules.effective_permissions(
+                            scopes[asset.parent.uid].state_of(user.id), "collection"
+                        )
                     )
                     assert (answer.json()["parent"] is not None) == sees_parent
 
@@ -105,8 +125,12 @@ async def test_list_order_is_total(start: StartService, database_url: str) -> No
             assert sorted(walked) == sorted(each.uid for each in world.assets)
 
 
-@pytest.mark.parametrize("how", ["directly", "by its collection", "with the owner of its collection"])
-async def test_disabled_users_do_not_count_as_sharing(start: StartService, database_url: str, how: str) -> None:
+@pytest.mark.parametrize(
+    "how", ["directly", "by its collection", "with the owner of its collection"]
+)
+async def test_disabled_users_do_not_count_as_sharing(
+    start: StartService, database_url: str, how: str
+) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         owner, other = await world.create_user(), await world.create_user()

@@ -20,7 +20,9 @@ class LoggedWorld:
     async def set_up(self) -> None:
         create = self.world.create_user
         self.root = await create(username="root", is_superuser=True)
-        self.amina, self.bob, self.zoe = [await create(username=name) for name in ("amina", "bob", "zoe")]
+        self.amina, self.bob, self.zoe = [
+            await create(username=name) for name in ("amina", "bob", "zoe")
+        ]
         created = await self.send("POST", "/api/v2/assets/", json={"name": "Survey"})
         self.path = f"/api/v2/assets/{created.json()['uid']}/"
         await self.send("PATCH", self.path, json={"name": "=cmd|' /C calc'!A0"})
@@ -32,7 +34,9 @@ class LoggedWorld:
             await self.service.request("POST", "/get_auth_token", json=body, headers=AGENT)
 
     async def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        answer = await self.service.request(method, path, headers={**self.amina.headers, **AGENT}, **options)
+        answer = await self.service.request(
+            method, path, headers={**self.amina.headers, **AGENT}, **options
+        )
         assert answer.status_code < 400, answer.text
         return answer
 
@@ -40,7 +44,11 @@ class LoggedWorld:
         headers = getattr(self, user).headers if user else {}
         answer = await self.service.request("GET", path, headers=headers, params=params)
         assert answer.status_code == status, answer.text
-        return answer.json() if answer.headers["content-type"].startswith("application/json") else answer.text
+        return (
+            answer.json()
+            if answer.headers["content-type"].startswith("application/json")
+            else answer.text
+        )
 
     async def actions(self, path: str, user: str = "root", **params: Any) -> list[str]:
         return [each["action"] for each in (await self.read(path, user, **params))["results"]]

@@ -23,7 +23,9 @@ def with_token(token: str) -> dict[str, str]:
 
 async def in_session(service: Service, user_id: int) -> dict[str, str]:
     """Headers of a request in a new browser session, with its CSRF token."""
-    session = await service.store.issue_token(user_id, IssuedBy.SESSION, datetime.now(UTC) + timedelta(days=1))
+    session = await service.store.issue_token(
+        user_id, IssuedBy.SESSION, datetime.now(UTC) + timedelta(days=1)
+    )
     return {"Cookie": f"{SESSION_COOKIE.decode()}={session}", "X-CSRFToken": csrf_token(session)}
 
 
@@ -32,11 +34,17 @@ async def is_logged_in(service: Service, headers: dict[str, str]) -> bool:
 
 
 async def test_account_of_the_caller(service: Service) -> None:
-    username, user_id = await service.create_user(first_name="Amina", last_name="Diallo", countries=("KEN",))
+    username, user_id = await service.create_user(
+        first_name="Amina", last_name="Diallo", countries=("KEN",)
+    )
     headers = await in_session(service, user_id)
     answer = await service.get(ACCOUNT, headers=headers)
     record = answer.json()
-    assert (record["username"], record["first_name"], record["countries"]) == (username, "Amina", ["KEN"])
+    assert (record["username"], record["first_name"], record["countries"]) == (
+        username,
+        "Amina",
+        ["KEN"],
+    )
     assert record["user"] == f"{BASE_URL}/api/v2/users/{username}/"
     assert record["last_login"] is not None
     assert answer.headers["Cache-Control"] == "no-store"
@@ -53,7 +61,9 @@ async def test_token_is_created_listed_used_and_revoked(service: Service) -> Non
     assert created.status_code == 201
     record = created.json()
     assert (record["name"], record["issued_by"], record["last_used"]) == ("Power BI", "http", None)
-    lifetime = datetime.fromisoformat(record["expires"]) - datetime.fromisoformat(record["date_created"])
+    lifetime = datetime.fromisoformat(record["expires"]) - datetime.fromisoformat(
+        record["date_created"]
+    )
     assert abs(lifetime - timedelta(days=7)) < timedelta(minutes=1)
     assert record["token"].startswith(record["prefix"])
     assert created.headers["Location"] == record["url"]
@@ -77,7 +87,9 @@ async def test_token_cannot_create_a_token(service: Service) -> None:
     token = await service.store.issue_token(user_id, IssuedBy.HTTP, None)
     refused = await service.client.post(TOKENS, json={"name": "x"}, headers=with_token(token))
     assert refused.status_code == 403
-    allowed = await service.client.post(TOKENS, json={"name": "x"}, auth=httpx.BasicAuth(username, PASSWORD))
+    allowed = await service.client.post(
+        TOKENS, json={"name": "x"}, auth=httpx.BasicAuth(username, PASSWORD)
+    )
     assert allowed.status_code == 201
 
 
@@ -95,7 +107,9 @@ async def test_token_cannot_create_a_token(service: Service) -> None:
         ({}, "name"),
     ],
 )
-async def test_invalid_tokens_are_not_created(service: Service, body: dict[str, Any], field: str) -> None:
+async def test_invalid_tokens_are_not_created(
+    service: Service, body: dict[str, Any], field: str
+) -> None:
     _, user_id = await service.create_user()
     headers = await in_session(service, user_id)
     answer = await service.client.post(TOKENS, json=body, headers=headers)
@@ -104,7 +118,9 @@ async def test_invalid_tokens_are_not_created(service: Service, body: dict[str, 
 
 
 @pytest.mark.parametrize("token_id", ["0", "x", "-1", "٣", "99999999999999999999", "1 OR 1=1"])
-async def test_tokens_of_others_and_unknown_ones_are_not_revoked(service: Service, token_id: str) -> None:
+async def test_tokens_of_others_and_unknown_ones_are_not_revoked(
+    service: Service, token_id: str
+) -> None:
     _, user_id = await service.create_user()
     other = await service.create_token()
     other_id = (await service.get(TOKENS, headers=with_token(other))).json()["results"][0]["id"]
@@ -140,7 +156,9 @@ async def test_password_change_ends_other_sessions(service: Service) -> None:
     assert [await is_logged_in(service, each) for each in sessions] == [True, False]
     assert await is_logged_in(service, with_token(token))
     for password, status in ((PASSWORD, 401), (NEW_PASSWORD, 200)):
-        assert (await service.get(ACCOUNT, auth=httpx.BasicAuth(username, password))).status_code == status
+        assert (
+            await service.get(ACCOUNT, auth=httpx.BasicAuth(username, password))
+        ).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -152,7 +170,9 @@ async def test_password_change_ends_other_sessions(service: Service) -> None:
         (PASSWORD, PASSWORD, "new_password"),
     ],
 )
-async def test_refused_password_changes_nothing(service: Service, current: str, new: str, field: str) -> None:
+async def test_refused_password_changes_nothing(
+    service: Service, current: str, new: str, field: str
+) -> None:
     username, user_id = await service.create_user()
     headers, other = await in_session(service, user_id), await in_session(service, user_id)
     body = {"current_password": current, "new_password": new}
@@ -169,7 +189,9 @@ async def test_guesses_of_the_current_password_are_throttled(start: StartService
         headers = await in_session(service, user_id)
         body = {"current_password": "wrong password", "new_password": NEW_PASSWORD}
         for _ in range(PAIR_POLICY.free_failures):
-            assert (await service.client.post(PASSWORD_PATH, json=body, headers=headers)).status_code == 400
+            assert (
+                await service.client.post(PASSWORD_PATH, json=body, headers=headers)
+            ).status_code == 400
         right = {**body, "current_password": PASSWORD}
         refused = await service.client.post(PASSWORD_PATH, json=right, headers=headers)
         assert refused.status_code == 429

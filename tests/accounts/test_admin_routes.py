@@ -29,9 +29,13 @@ class Admin:
 
     async def set_up(self) -> None:
         self.root = await self.world.create_user(username="root", is_superuser=True)
-        self.amina = await self.world.create_user(username="Amina", first_name="Amina", last_name="Diallo")
+        self.amina = await self.world.create_user(
+            username="Amina", first_name="Amina", last_name="Diallo"
+        )
 
-    async def send(self, method: str, path: str, body: Any = None, by: WorldUser | None = None) -> httpx.Response:
+    async def send(
+        self, method: str, path: str, body: Any = None, by: WorldUser | None = None
+    ) -> httpx.Response:
         auth = httpx.BasicAuth((by or self.root).username, PASSWORD)
         return await self.service.request(method, path, json=body, auth=auth)
 
@@ -55,7 +59,13 @@ def secret_of(url: str) -> str:
 
 
 async def test_user_is_created_with_a_link(admin: Admin) -> None:
-    body = {"username": "zoe", "first_name": " Zoë ", "last_name": "Ali", "is_ifrc": True, "countries": ["ken"]}
+    body = {
+        "username": "zoe",
+        "first_name": " Zoë ",
+        "last_name": "Ali",
+        "is_ifrc": True,
+        "countries": ["ken"],
+    }
     answer = await admin.send("POST", PATH, body)
     assert answer.status_code == 201
     record = answer.json()
@@ -72,11 +82,15 @@ async def test_user_is_created_with_a_link(admin: Admin) -> None:
     assert listed["invitation_expires"] == record["invitation"]["expires"]
     assert secret not in str(listed)
     assert await admin.links.redeem(secret, FAST_HASHER.hash(PASSWORD)) == "zoe"
-    assert (await admin.service.get("/token/", auth=httpx.BasicAuth("Zoe", PASSWORD))).status_code == 200
+    assert (
+        await admin.service.get("/token/", auth=httpx.BasicAuth("Zoe", PASSWORD))
+    ).status_code == 200
 
 
 async def test_user_is_created_with_a_password(admin: Admin) -> None:
-    answer = await admin.send("POST", PATH, {"username": "zoe", "password": PASSWORD, "is_superuser": True})
+    answer = await admin.send(
+        "POST", PATH, {"username": "zoe", "password": PASSWORD, "is_superuser": True}
+    )
     assert (answer.status_code, answer.json()["invitation"]) == (201, None)
     zoe = httpx.BasicAuth("zoe", PASSWORD)
     assert (await admin.service.get(PATH, auth=zoe)).status_code == 200
@@ -96,7 +110,9 @@ async def test_user_is_created_with_a_password(admin: Admin) -> None:
         ({"username": "xavier", "is_superuser": "perhaps"}, "is_superuser"),
     ],
 )
-async def test_invalid_users_are_not_created(admin: Admin, body: dict[str, Any], field: str) -> None:
+async def test_invalid_users_are_not_created(
+    admin: Admin, body: dict[str, Any], field: str
+) -> None:
     answer = await admin.send("POST", PATH, body)
     assert (answer.status_code, list(answer.json())) == (400, [field])
     assert (await admin.send("GET", f"{PATH}?status=all")).json()["count"] == 2
@@ -106,12 +122,18 @@ async def test_tokens_create_no_credentials(admin: Admin) -> None:
     """A leaked token of a superuser must not become a password."""
     headers = admin.root.headers
     for path, body in ((PATH, {"username": "x"}), (f"{PATH}root/invitation/", None)):
-        assert (await admin.service.client.post(path, json=body, headers=headers)).status_code == 403
+        assert (
+            await admin.service.client.post(path, json=body, headers=headers)
+        ).status_code == 403
     session = await admin.service.store.issue_token(admin.root.id, IssuedBy.SESSION, None)
     cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
-    assert (await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)).status_code == 403
+    assert (
+        await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)
+    ).status_code == 403
     cookie["X-CSRFToken"] = csrf_token(session)
-    assert (await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)).status_code == 201
+    assert (
+        await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)
+    ).status_code == 201
 
 
 async def test_disabled_user_is_locked_out_at_once(admin: Admin) -> None:
@@ -120,15 +142,21 @@ async def test_disabled_user_is_locked_out_at_once(admin: Admin) -> None:
     disabled = await admin.send("PATCH", path, {"is_active": False})
     assert (disabled.status_code, disabled.json()["is_active"]) == (200, False)
     assert (await admin.service.get(path, headers=headers)).status_code == 401
-    assert (await admin.service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))).status_code == 401
+    assert (
+        await admin.service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))
+    ).status_code == 401
     assert await admin.links.find_user(secret) is None
     assert (await admin.send("POST", f"{path}invitation/")).status_code == 409
     assert (await admin.send("GET", path)).json()["is_active"] is False
     other = await admin.world.create_user()
     assert (await admin.service.get(path, headers=other.headers)).status_code == 404
     assert (await admin.send("PATCH", path, {"is_active": True})).json()["is_active"] is True
-    assert (await admin.service.get(path, headers=headers)).status_code == 401, "the token is revoked for good"
-    assert (await admin.service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))).status_code == 200
+    assert (await admin.service.get(path, headers=headers)).status_code == 401, (
+        "the token is revoked for good"
+    )
+    assert (
+        await admin.service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))
+    ).status_code == 200
 
 
 async def test_own_account_cannot_be_disabled(admin: Admin) -> None:
@@ -153,10 +181,14 @@ async def test_user_is_changed(admin: Admin) -> None:
     expected = changes | {"first_name": "Zoë", "countries": ["KEN"]}
     for record in (answer.json(), (await admin.send("GET", path)).json()):
         assert {name: record[name] for name in changes} == expected
-    assert (await admin.service.get(PATH, headers=admin.amina.headers)).status_code == 200, "a right works at once"
+    assert (await admin.service.get(PATH, headers=admin.amina.headers)).status_code == 200, (
+        "a right works at once"
+    )
     assert (await admin.send("PATCH", path, {"is_superuser": False})).json()["first_name"] == "Zoë"
     assert (await admin.service.get(PATH, headers=admin.amina.headers)).status_code == 403
-    assert (await admin.send("PATCH", path, {"countries": [], "first_name": None})).json()["countries"] == []
+    assert (await admin.send("PATCH", path, {"countries": [], "first_name": None})).json()[
+        "countries"
+    ] == []
     assert await admin.links.find_user(link) is not None, "a one-time link stays valid"
 
 
@@ -171,7 +203,9 @@ async def test_user_is_changed(admin: Admin) -> None:
 )
 async def test_invalid_changes_of_a_user(admin: Admin, changes: dict[str, Any], field: str) -> None:
     before = (await admin.send("GET", f"{PATH}amina/")).json()
-    answer = await admin.send("PATCH", f"{PATH}amina/", {"is_ifrc": True, "is_active": False, **changes})
+    answer = await admin.send(
+        "PATCH", f"{PATH}amina/", {"is_ifrc": True, "is_active": False, **changes}
+    )
     assert (answer.status_code, list(answer.json())) == (400, [field])
     assert (await admin.send("GET", f"{PATH}amina/")).json() == before
 
@@ -190,10 +224,19 @@ async def test_last_active_superuser_stays_one(admin: Admin) -> None:
 async def test_tokens_give_no_rights(admin: Admin) -> None:
     """Rights that a leaked token gave to another account would outlive it."""
     headers = admin.root.headers
-    for changes in ({"is_superuser": True}, {"is_ifrc": True}, {"countries": ["KEN"]}, {"is_active": True}):
-        refused = await admin.service.request("PATCH", f"{PATH}amina/", json=changes, headers=headers)
+    for changes in (
+        {"is_superuser": True},
+        {"is_ifrc": True},
+        {"countries": ["KEN"]},
+        {"is_active": True},
+    ):
+        refused = await admin.service.request(
+            "PATCH", f"{PATH}amina/", json=changes, headers=headers
+        )
         assert refused.status_code == 403
-    named = await admin.service.request("PATCH", f"{PATH}amina/", json={"first_name": "Zoë"}, headers=headers)
+    named = await admin.service.request(
+        "PATCH", f"{PATH}amina/", json={"first_name": "Zoë"}, headers=headers
+    )
     assert named.json()["first_name"] == "Zoë"
 
 
@@ -254,7 +297,11 @@ async def test_user_who_is_disabled_while_a_body_is_sent(admin: Admin, how: str)
     session = await admin.service.store.issue_token(mallory.id, IssuedBy.SESSION, None)
     path, headers, body = {
         "password": (PATH, basic("mallory"), b'"username": "backdoor", "is_superuser": true}'),
-        "token": ("/api/v2/assets/", mallory.headers, b'"name": "backdoor", "asset_type": "collection"}'),
+        "token": (
+            "/api/v2/assets/",
+            mallory.headers,
+            b'"name": "backdoor", "asset_type": "collection"}',
+        ),
         "session": (
             "/api/v2/account/tokens/",
             {"Cookie": f"{SESSION_COOKIE.decode()}={session}", "X-CSRFToken": csrf_token(session)},
@@ -264,9 +311,13 @@ async def test_user_who_is_disabled_while_a_body_is_sent(admin: Admin, how: str)
 
     async def content() -> AsyncIterator[bytes]:
         yield b"{"
-        assert (await admin.send("PATCH", f"{PATH}mallory/", {"is_active": False})).status_code == 200
+        assert (
+            await admin.send("PATCH", f"{PATH}mallory/", {"is_active": False})
+        ).status_code == 200
         if how != "password":  # which is right again when the account is enabled
-            assert (await admin.send("PATCH", f"{PATH}mallory/", {"is_active": True})).status_code == 200
+            assert (
+                await admin.send("PATCH", f"{PATH}mallory/", {"is_active": True})
+            ).status_code == 200
         yield body
 
     headers = {**headers, "Content-Type": "application/json"}
@@ -275,11 +326,15 @@ async def test_user_who_is_disabled_while_a_body_is_sent(admin: Admin, how: str)
     assert await admin.service.store.find_any("backdoor") is None
     assert (await admin.service.store.list_tokens_of(mallory.id, PageRequest())).total == 0
     await admin.world.enable(mallory)
-    assert (await admin.service.get("/api/v2/assets/", headers=mallory.headers)).json()["count"] == 0
+    assert (await admin.service.get("/api/v2/assets/", headers=mallory.headers)).json()[
+        "count"
+    ] == 0
 
 
 def basic(username: str) -> dict[str, str]:
-    return {"Authorization": "Basic " + base64.b64encode(f"{username}:{PASSWORD}".encode()).decode()}
+    return {
+        "Authorization": "Basic " + base64.b64encode(f"{username}:{PASSWORD}".encode()).decode()
+    }
 
 
 async def test_user_detail_url(admin: Admin) -> None:
@@ -293,13 +348,21 @@ async def test_user_detail_url(admin: Admin) -> None:
                                 "public_collections_count"]  # fmt: skip
         assert (record["username"], record["public_collections_count"]) == (username, 0)
         assert (await service.get(record["url"], headers=asking.headers)).json() == record
-        assert (await service.get(f"{PATH}{username.upper()}", headers=asking.headers)).json() == record
-        assert (await service.get(f"{PATH}{username}.json", headers=asking.headers)).json() == record
+        assert (
+            await service.get(f"{PATH}{username.upper()}", headers=asking.headers)
+        ).json() == record
+        assert (
+            await service.get(f"{PATH}{username}.json", headers=asking.headers)
+        ).json() == record
         collection = await world.create_asset(user, "collection")
         await world.grant(PUBLIC_USER, collection, "view_asset")
-        assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 0
+        assert (await service.get(url, headers=asking.headers)).json()[
+            "public_collections_count"
+        ] == 0
         await world.grant(PUBLIC_USER, collection, "discover_asset")
-        assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 1
+        assert (await service.get(url, headers=asking.headers)).json()[
+            "public_collections_count"
+        ] == 1
 
 
 @pytest.mark.parametrize("name", ["AnonymousUser", "anonymoususer", "ANONYMOUSUSER"])

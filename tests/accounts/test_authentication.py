@@ -41,16 +41,22 @@ def passwords() -> CountingPasswords:
 
 
 @pytest.fixture
-def authenticator(database: Database, store: AccountStore, passwords: Passwords) -> AccountAuthenticator:
+def authenticator(
+    database: Database, store: AccountStore, passwords: Passwords
+) -> AccountAuthenticator:
     return new_authenticator(database, store, passwords)
 
 
-def new_authenticator(database: Database, store: AccountStore, passwords: Passwords) -> AccountAuthenticator:
+def new_authenticator(
+    database: Database, store: AccountStore, passwords: Passwords
+) -> AccountAuthenticator:
     return AccountAuthenticator(store, passwords, LoginThrottle(database))
 
 
 async def create_user(store: AccountStore, username: str = "amina") -> int:
-    return await store.create_user(NewUser(username=username, password_hash=FAST_HASHER.hash(PASSWORD)))
+    return await store.create_user(
+        NewUser(username=username, password_hash=FAST_HASHER.hash(PASSWORD))
+    )
 
 
 async def test_every_failure_costs_one_verification(
@@ -96,7 +102,10 @@ async def test_refused_checks_are_not_counted_as_failures(
     database: Database, authenticator: AccountAuthenticator
 ) -> None:
     async with authenticator._checks.slot(ADDRESS), asyncio.TaskGroup() as tasks:
-        waiting = [tasks.create_task(attempt(authenticator, "amina")) for _ in range(MAX_WAITING_PER_ADDRESS)]
+        waiting = [
+            tasks.create_task(attempt(authenticator, "amina"))
+            for _ in range(MAX_WAITING_PER_ADDRESS)
+        ]
         await waiting_checks(authenticator, MAX_WAITING_PER_ADDRESS)
         assert await attempt(authenticator, "amina") == "ServiceUnavailable"
         assert await stored_attempts(database) == 0
@@ -114,7 +123,11 @@ async def test_guesses_from_one_address_do_not_delay_others(
         order.append(await attempt(authenticator, "amina", password, address))
 
     checks = authenticator._checks
-    async with checks.slot("a"), asyncio.TaskGroup() as tasks, checks.slot("b"):  # "a" goes on: one runs at a time
+    async with (
+        checks.slot("a"),
+        asyncio.TaskGroup() as tasks,
+        checks.slot("b"),
+    ):  # "a" goes on: one runs at a time
         for _ in range(5):
             tasks.create_task(log_in(ADDRESS, "wrong"))
         await waiting_checks(authenticator, 5)
@@ -129,7 +142,10 @@ async def waiting_checks(authenticator: AccountAuthenticator, count: int) -> Non
 
 
 async def attempt(
-    authenticator: AccountAuthenticator, username: str, password: str = PASSWORD, address: str = ADDRESS
+    authenticator: AccountAuthenticator,
+    username: str,
+    password: str = PASSWORD,
+    address: str = ADDRESS,
 ) -> str:
     try:
         return (await authenticator.by_password(username, password, address)).username

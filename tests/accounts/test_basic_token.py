@@ -15,11 +15,15 @@ from tests.accounts.disabled_users import disable_user
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 
 ME = "/me/"
-PROVIDER = Provider(id="ngo", name="Red Cross account", issuer="https://login.example", client_id="x")
+PROVIDER = Provider(
+    id="ngo", name="Red Cross account", issuer="https://login.example", client_id="x"
+)
 
 
 async def create_token(service: Service, user_id: int, limits: TokenLimits = NO_LIMITS) -> str:
-    return (await service.store.create_token(user_id, IssuedBy.COMMAND, None, "Power BI", limits)).value
+    return (
+        await service.store.create_token(user_id, IssuedBy.COMMAND, None, "Power BI", limits)
+    ).value
 
 
 async def read(service: Service, username: str, token: str, path: str = ME) -> httpx.Response:
@@ -27,20 +31,26 @@ async def read(service: Service, username: str, token: str, path: str = ME) -> h
 
 
 @pytest.mark.parametrize("value", list(PasswordLogin))
-async def test_a_token_works_whoever_may_use_passwords(start: StartService, value: PasswordLogin) -> None:
+async def test_a_token_works_whoever_may_use_passwords(
+    start: StartService, value: PasswordLogin
+) -> None:
     async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
         username, user_id = await service.create_user()
         token = await create_token(service, user_id)
         for name in (username, username.upper()):
             answer = await read(service, name, token)
             assert (answer.status_code, answer.json().get("username")) == (200, username)
-        asset = await service.request("POST", "/api/v2/assets/", auth=(username, token), json={"name": "Survey"})
+        asset = await service.request(
+            "POST", "/api/v2/assets/", auth=(username, token), json={"name": "Survey"}
+        )
         assert asset.status_code == 201
 
 
 async def test_a_service_account_has_no_password_but_tokens(service: Service) -> None:
     _, owner_id = await service.create_user()
-    username, user_id = await service.create_user(f"dashboard_{secrets.token_hex(4)}", owner_id=owner_id)
+    username, user_id = await service.create_user(
+        f"dashboard_{secrets.token_hex(4)}", owner_id=owner_id
+    )
     assert (await read(service, username, await create_token(service, user_id))).status_code == 200
 
 
@@ -62,7 +72,9 @@ async def test_the_answer_does_not_say_what_was_wrong(start: StartService) -> No
         assert {answer.status_code for answer in answers} == {401}
         assert len({answer.text for answer in answers}) == 1
         assert "token" in answers[0].json()["detail"]
-        assert (await read(service, other, await create_token(service, other_id))).status_code == 200
+        assert (
+            await read(service, other, await create_token(service, other_id))
+        ).status_code == 200
 
 
 async def test_revocation_expiry_and_disabled_users_hold_at_once(start: StartService) -> None:
@@ -83,17 +95,23 @@ async def test_scopes_assets_and_networks_hold(start: StartService) -> None:
         forms = []
         for name in ("Survey", "Visit"):
             body = {"name": name}
-            created = await service.request("POST", "/api/v2/assets/", auth=(username, PASSWORD), json=body)
+            created = await service.request(
+                "POST", "/api/v2/assets/", auth=(username, PASSWORD), json=body
+            )
             forms.append(created.json()["uid"])
         limits = TokenLimits(frozenset({"read"}), frozenset(forms[:1]), ("192.0.2.0/24",))
         token = await create_token(service, user_id, limits)
         assert (await read(service, username, token, "/api/v2/assets/")).status_code == 403
         here = {"X-Forwarded-For": "192.0.2.7"}
         for uid, status in zip(forms, (200, 404), strict=True):
-            answer = await service.get(f"/api/v2/assets/{uid}/", auth=(username, token), headers=here)
+            answer = await service.get(
+                f"/api/v2/assets/{uid}/", auth=(username, token), headers=here
+            )
             assert answer.status_code == status
         path = f"/api/v2/assets/{forms[0]}/"
-        change = await service.request("PATCH", path, auth=(username, token), headers=here, json={"name": "x"})
+        change = await service.request(
+            "PATCH", path, auth=(username, token), headers=here, json={"name": "x"}
+        )
         assert change.status_code == 403
         assert "imports" in change.json()["detail"]
 
@@ -103,8 +121,14 @@ async def test_a_token_gets_no_other_credentials(service: Service) -> None:
     username, user_id = await service.create_user()
     for limits in (NO_LIMITS, TokenLimits(frozenset({"read"}))):
         auth = (username, await create_token(service, user_id, limits))
-        for method, path in (("GET", "/token/"), ("POST", "/token/"), ("POST", "/api/v2/account/tokens/")):
-            answer = await service.request(method, path, auth=auth, json={"name": "x"} if "account" in path else None)
+        for method, path in (
+            ("GET", "/token/"),
+            ("POST", "/token/"),
+            ("POST", "/api/v2/account/tokens/"),
+        ):
+            answer = await service.request(
+                method, path, auth=auth, json={"name": "x"} if "account" in path else None
+            )
             assert answer.status_code == 403, (method, path, answer.text)
     body = {"username": username, "password": auth[1]}
     assert (await service.request("POST", "/get_auth_token", json=body)).status_code == 400
@@ -113,13 +137,17 @@ async def test_a_token_gets_no_other_credentials(service: Service) -> None:
 
 @pytest.mark.usefixtures("long_throttle_waits")
 @pytest.mark.parametrize("value", [PasswordLogin.ALL, PasswordLogin.NONE])
-async def test_wrong_tokens_count_as_failed_logins(start: StartService, value: PasswordLogin) -> None:
+async def test_wrong_tokens_count_as_failed_logins(
+    start: StartService, value: PasswordLogin
+) -> None:
     async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
         username, user_id = await service.create_user()
         token = await create_token(service, user_id)
         statuses = [(await read(service, username, new_token())).status_code for _ in range(12)]
         assert statuses == [401] * PAIR_POLICY.free_failures + [429] * 2
-        assert (await read(service, username, token)).status_code == 200, "valid tokens are not slowed down"
+        assert (await read(service, username, token)).status_code == 200, (
+            "valid tokens are not slowed down"
+        )
         if value is PasswordLogin.ALL:
             assert (await read(service, username, PASSWORD)).status_code == 429
 
@@ -146,9 +174,14 @@ async def test_no_password_can_look_like_a_token(service: Service) -> None:
         texts.add(text)
     assert len(texts) == 4
     created = await service.request(
-        "POST", "/api/v2/users/", auth=(admin, PASSWORD), json={"username": "wash_team", "password": password}
+        "POST",
+        "/api/v2/users/",
+        auth=(admin, PASSWORD),
+        json={"username": "wash_team", "password": password},
     )
     assert (created.status_code, list(created.json())) == (400, ["password"])
-    invited = await service.client.post(link.path, data={"password": password, "repeated": password})
+    invited = await service.client.post(
+        link.path, data={"password": password, "repeated": password}
+    )
     assert "form of a token" in invited.text
     assert (await read(service, username, PASSWORD)).status_code == 200

@@ -24,7 +24,9 @@ class Accounts:
         self.root_id = self.user_id = 0
 
     async def set_up(self) -> None:
-        self.root_id = await self.store.create_user(NewUser(username="root", password_hash="x", is_superuser=True))
+        self.root_id = await self.store.create_user(
+            NewUser(username="root", password_hash="x", is_superuser=True)
+        )
         self.user_id = await self.store.create_user(NewUser(username="Amina", password_hash="old"))
 
     async def create(self) -> str:
@@ -73,7 +75,9 @@ async def test_only_a_hash_is_stored_for_a_day(accounts: Accounts) -> None:
 
 async def test_concurrent_uses_of_a_link(accounts: Accounts) -> None:
     secret = await accounts.create()
-    used = await asyncio.gather(*(accounts.links.redeem(secret, f"hash {number}") for number in range(5)))
+    used = await asyncio.gather(
+        *(accounts.links.redeem(secret, f"hash {number}") for number in range(5))
+    )
     assert sorted(filter(None, used)) == ["Amina"]
     [winner] = [number for number, username in enumerate(used) if username]
     assert await accounts.password_hash() == f"hash {winner}"
@@ -92,7 +96,9 @@ async def test_what_makes_a_link_invalid(accounts: Accounts, event: str) -> None
         await accounts.store.set_password("amina", "other")
     else:
         async with accounts.database.transaction() as connection:
-            await connection.execute(invitations.update().values(expires_at=now() - timedelta(seconds=1)))
+            await connection.execute(
+                invitations.update().values(expires_at=now() - timedelta(seconds=1))
+            )
     before = await accounts.password_hash()
     assert await accounts.links.find_user(secret) is None
     assert await accounts.links.redeem(secret, "new") is None

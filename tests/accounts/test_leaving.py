@@ -16,7 +16,17 @@ from fieldgate.assets.tables import assets, assignments, ownership_invites
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.write_schemas import AssetCreation
 from fieldgate.db import metadata, now
-from fieldgate.db.log import ACCESS, PROJECT, USERS, LogEntry, LogObject, LogUser, count_in_log, log, write_log
+from fieldgate.db.log import (
+    ACCESS,
+    PROJECT,
+    USERS,
+    LogEntry,
+    LogObject,
+    LogUser,
+    count_in_log,
+    log,
+    write_log,
+)
 from fieldgate.db.tables import topic_versions
 from fieldgate.errors import Unauthorized
 from fieldgate.http.request.authentication import SESSION_COOKIE
@@ -39,13 +49,17 @@ class LeavingWorld:
 
     async def set_up(self) -> None:
         self.root = await self.world.create_user(username="root", is_superuser=True)
-        self.leaver = await self.world.create_user(username=NAME, first_name=f"{NAME} first", last_name=NAME.upper())
+        self.leaver = await self.world.create_user(
+            username=NAME, first_name=f"{NAME} first", last_name=NAME.upper()
+        )
         self.other = await self.world.create_user(username="other")
         self.form = await self.world.create_asset(self.other)
         await self.world.grant(self.leaver, self.form, "change_asset")
         self.uid = (await self.service.get(ME, headers=self.leaver.headers)).json()["uid"]
 
-    async def leave(self, confirm: str | None = None, by: WorldUser | None = None) -> httpx.Response:
+    async def leave(
+        self, confirm: str | None = None, by: WorldUser | None = None
+    ) -> httpx.Response:
         auth = httpx.BasicAuth((by or self.leaver).username, PASSWORD)
         body = {"confirm": self.uid if confirm is None else confirm}
         return await self.service.request("DELETE", ME, json=body, auth=auth)
@@ -57,7 +71,9 @@ class LeavingWorld:
 
     async def put_in_trash(self, asset: WorldAsset) -> None:
         async with self.service.database.transaction() as connection:
-            await connection.execute(assets.update().where(assets.c.id == asset.id).values(deleted_at=now()))
+            await connection.execute(
+                assets.update().where(assets.c.id == asset.id).values(deleted_at=now())
+            )
 
     async def rows(self, table: Any) -> list[Any]:
         async with self.service.database.read_transaction() as connection:
@@ -105,7 +121,9 @@ async def test_session_needs_a_csrf_token(scene: LeavingWorld) -> None:
     session = await scene.service.store.issue_token(scene.leaver.id, IssuedBy.SESSION, None)
     headers = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     for more, status in (({}, 403), ({"X-CSRFToken": csrf_token(session)}, 204)):
-        answer = await scene.service.request("DELETE", ME, json={"confirm": scene.uid}, headers={**headers, **more})
+        answer = await scene.service.request(
+            "DELETE", ME, json={"confirm": scene.uid}, headers={**headers, **more}
+        )
         assert answer.status_code == status
 
 
@@ -115,9 +133,20 @@ async def _log_names(scene: LeavingWorld) -> None:
     about = LogUser(scene.leaver.id, scene.uid, NAME)
     account = LogObject("user", scene.uid, NAME)
     async with scene.service.database.transaction() as connection:
-        await write_log(connection, user, LogEntry(log_type=PROJECT, action="update", object=LogObject("asset", "aX")))
-        await write_log(connection, Caller(), LogEntry(log_type=USERS, action="admin-update", object=account))
-        shared = LogEntry(log_type=PROJECT, action="modify-sharing", object=LogObject("asset", "aX"), subject=about)
+        await write_log(
+            connection,
+            user,
+            LogEntry(log_type=PROJECT, action="update", object=LogObject("asset", "aX")),
+        )
+        await write_log(
+            connection, Caller(), LogEntry(log_type=USERS, action="admin-update", object=account)
+        )
+        shared = LogEntry(
+            log_type=PROJECT,
+            action="modify-sharing",
+            object=LogObject("asset", "aX"),
+            subject=about,
+        )
         await write_log(connection, Caller(), shared)
     failed = LogEntry(log_type=ACCESS, action="auth-failed", object=LogObject("user", ""))
     await count_in_log(scene.service.database, Caller(username=NAME.upper()), failed)
@@ -129,7 +158,9 @@ async def test_account_goes_and_its_name_with_it(scene: LeavingWorld) -> None:
     entries = len(await scene.rows(log))
     assert (await scene.leave()).status_code == 204
     assert (await scene.service.get(ME, headers=scene.leaver.headers)).status_code == 401
-    assert (await scene.service.get("/token/", auth=httpx.BasicAuth(NAME, PASSWORD))).status_code == 401
+    assert (
+        await scene.service.get("/token/", auth=httpx.BasicAuth(NAME, PASSWORD))
+    ).status_code == 401
     assert [row.owner_id for row in await scene.rows(assets)] == [scene.other.id]
     assert await scene.rows(assignments) == []
     for table in metadata.sorted_tables:
@@ -139,15 +170,24 @@ async def test_account_goes_and_its_name_with_it(scene: LeavingWorld) -> None:
     assert len(kept) == entries + 2
     [purged, done] = [row for row in kept if row.action == "delete"]
     assert (purged.model_name, purged.user_uid) == ("asset", scene.uid)
-    assert (done.log_type, done.user_uid, done.object_uid, done.subject_uid) == (USERS, scene.uid, scene.uid, scene.uid)
-    listed = await scene.service.get(f"{scene.form.path}permission-assignments/", headers=scene.other.headers)
+    assert (done.log_type, done.user_uid, done.object_uid, done.subject_uid) == (
+        USERS,
+        scene.uid,
+        scene.uid,
+        scene.uid,
+    )
+    listed = await scene.service.get(
+        f"{scene.form.path}permission-assignments/", headers=scene.other.headers
+    )
     assert {each["user"].rsplit("/", 2)[1] for each in listed.json()} == {"other"}
 
 
 async def test_name_is_not_given_to_anybody_else(scene: LeavingWorld) -> None:
     assert (await scene.delete(NAME.upper())).status_code == 204
     body = {"username": NAME, "password": PASSWORD}
-    answer = await scene.service.client.post(USERS_PATH, json=body, auth=httpx.BasicAuth("root", PASSWORD))
+    answer = await scene.service.client.post(
+        USERS_PATH, json=body, auth=httpx.BasicAuth("root", PASSWORD)
+    )
     assert (answer.status_code, list(answer.json())) == (400, ["username"])
     with pytest.raises(UsernameTaken):
         await scene.service.store.create_user(NewUser(username=NAME.title(), password_hash="x"))
@@ -173,19 +213,28 @@ async def test_owned_assets_stand_in_the_way(scene: LeavingWorld) -> None:
 
 async def test_team_keeps_an_admin(scene: LeavingWorld) -> None:
     """Teams with other members stand in the way, those without go with the account."""
-    alone, left, kept = [await scene.world.create_team(scene.leaver, *each) for each in ((), (scene.other,), ())]
+    alone, left, kept = [
+        await scene.world.create_team(scene.leaver, *each) for each in ((), (scene.other,), ())
+    ]
     path = f"/api/v2/teams/{kept.uid}/members/"
     body = {"user": "other", "role": "admin"}
-    assert (await scene.service.client.post(path, json=body, headers=scene.leaver.headers)).status_code == 201
+    assert (
+        await scene.service.client.post(path, json=body, headers=scene.leaver.headers)
+    ).status_code == 201
     for answer in (await scene.leave(), await scene.delete()):
-        assert (answer.status_code, answer.json()["teams"]) == (409, [{"uid": left.uid, "name": "Team 1"}])
+        assert (answer.status_code, answer.json()["teams"]) == (
+            409,
+            [{"uid": left.uid, "name": "Team 1"}],
+        )
         assert answer.json()["detail"].startswith("1 team has no other admin than this account.")
     assert len(await scene.rows(teams)) == 3
     role = f"/api/v2/teams/{left.uid}/members/other/"
     await scene.service.client.patch(role, json={"role": "admin"}, headers=scene.leaver.headers)
     assert (await scene.leave()).status_code == 204
     assert {row.id for row in await scene.rows(teams)} == {left.id, kept.id}
-    [entry] = [row for row in await scene.rows(log) if (row.action, row.model_name) == ("delete", "team")]
+    [entry] = [
+        row for row in await scene.rows(log) if (row.action, row.model_name) == ("delete", "team")
+    ]
     assert (entry.user_uid, entry.object_uid) == (scene.uid, alone.uid)
 
 
@@ -209,7 +258,9 @@ async def test_last_superuser_cannot_go(scene: LeavingWorld) -> None:
     for answer in (await scene.leave(uid, scene.root), await scene.delete("root")):
         assert (answer.status_code, "assets" in answer.json()) == (409, False)
     second = await scene.world.create_user(username="second", is_superuser=True)
-    answers = await asyncio.gather(scene.leave(uid, scene.root), scene.delete("second", by="second"))
+    answers = await asyncio.gather(
+        scene.leave(uid, scene.root), scene.delete("second", by="second")
+    )
     assert sorted(answer.status_code for answer in answers) == [204, 409]
     assert len({"root", second.username} & await scene.usernames()) == 1
 
@@ -263,10 +314,14 @@ RIVALS: dict[str, Select[Any]] = {
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("leaves_first", [True, False])
 @pytest.mark.parametrize("rival", RIVALS)
-async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, leaves_first: bool) -> None:
+async def test_user_leaves_while_others_write(
+    scene: LeavingWorld, rival: str, leaves_first: bool
+) -> None:
     """They wait for each other, but never in a circle: a row is locked until both wait."""
     service, world, leaver = scene.service, scene.world, scene.leaver
-    boss = await world.create_user(is_superuser=True)  # with a higher id: locks in another order would show
+    boss = await world.create_user(
+        is_superuser=True
+    )  # with a higher id: locks in another order would show
     form, deleted = await world.create_asset(boss), await world.create_asset(boss)
     for asset in (form, deleted):
         await world.grant(leaver, asset, "view_asset")
@@ -284,14 +339,21 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
             "accept": ("PATCH", invite, leaver, {"status": "accepted"}),
             "cancel": ("PATCH", invite, boss, {"status": "cancelled"}),
             "share": ("POST", f"{form.path}permission-assignments/bulk/", boss, grants),
-            "join": ("POST", f"/api/v2/teams/{team.uid}/members/", boss, {"user": NAME, "role": "admin"}),
+            "join": (
+                "POST",
+                f"/api/v2/teams/{team.uid}/members/",
+                boss,
+                {"user": NAME, "role": "admin"},
+            ),
             "rule": ("PATCH", f"/api/v2/teams/{team.uid}/members/{NAME}/", boss, {"role": "admin"}),
             "edit": ("PATCH", f"{USERS_PATH}{NAME}/", boss, {"last_name": "x"}),
         }[rival]
         return (await service.request(method, path, json=body, headers=by.headers)).status_code
 
     async def leave() -> None:
-        await AccountRemover(service.database, service.data_versions, world.trash).delete(leaver.id, OPERATOR)
+        await AccountRemover(service.database, service.data_versions, world.trash).delete(
+            leaver.id, OPERATOR
+        )
 
     tasks: list[asyncio.Task[Any]] = []
     async with service.database.transaction() as holder:
@@ -299,6 +361,8 @@ async def test_user_leaves_while_others_write(scene: LeavingWorld, rival: str, l
         for work in (leave, write) if leaves_first else (write, leave):
             tasks.append(asyncio.create_task(work()))
             await wait_for_locks(service.database, tasks)
-    left, written = await asyncio.gather(*(tasks if leaves_first else tasks[::-1]), return_exceptions=True)
+    left, written = await asyncio.gather(
+        *(tasks if leaves_first else tasks[::-1]), return_exceptions=True
+    )
     assert left is None or isinstance(left, StillNeeded)
     assert written in {"purge": (1, 2), "join": (201, 400)}.get(rival, (200, 404, 409))

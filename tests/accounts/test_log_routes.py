@@ -37,12 +37,20 @@ async def test_superusers_see_everything(logged: LoggedWorld) -> None:
     async with logged.service.database.read_transaction() as connection:
         rows = (await connection.execute(select(log).order_by(log.c.id.desc()))).all()
     assert everything["count"] == len(rows) == len(everything["results"])
-    shown = [(each["action"], each["log_type"], each["model_name"]) for each in everything["results"]]
+    shown = [
+        (each["action"], each["log_type"], each["model_name"]) for each in everything["results"]
+    ]
     assert shown == [(row.action, row.log_type, row.model_name) for row in rows]
     page = await logged.read(AUDIT, limit="2", offset="1")
     assert page["results"] == everything["results"][1:3]
-    assert await logged.actions(PROJECTS) == ["modify-user-permissions"] * 2 + ["update-name", "create"]
-    assert [(each["action"], each["username"], each["count"]) for each in (await logged.read(ACCESS))["results"]] == [
+    assert await logged.actions(PROJECTS) == ["modify-user-permissions"] * 2 + [
+        "update-name",
+        "create",
+    ]
+    assert [
+        (each["action"], each["username"], each["count"])
+        for each in (await logged.read(ACCESS))["results"]
+    ] == [
         ("auth-failed", "bob", 1),
         ("auth", "bob", 1),
         ("auth", "amina", 1),
@@ -52,16 +60,26 @@ async def test_superusers_see_everything(logged: LoggedWorld) -> None:
 async def test_record_has_the_keys_of_kobotoolbox(logged: LoggedWorld) -> None:
     given, _, renamed, created = (await logged.read(PROJECTS))["results"]
     assert {"user", "user_uid", "username", "action", "metadata", "date_created"} == set(given)
-    assert (given["user"], given["username"]) == ("http://127.0.0.1:8000/api/v2/users/amina/", "amina")
+    assert (given["user"], given["username"]) == (
+        "http://127.0.0.1:8000/api/v2/users/amina/",
+        "amina",
+    )
     assert len(given["date_created"]) == len("2026-11-15T08:30:00Z")
     metadata = given["metadata"]
     assert metadata["permissions"] == {"username": "zoe", "added": ["view_asset"], "removed": []}
     assert (metadata["log_subtype"], metadata["project_owner"]) == ("permission", "amina")
     assert (metadata["ip_address"], metadata["source"]) == ("127.0.0.1", "Browser of Amina")
     assert renamed["metadata"]["name"] == {"old": "Survey", "new": "=cmd|' /C calc'!A0"}
-    assert (created["metadata"]["log_subtype"], created["metadata"]["asset_uid"]) == ("project", logged.path[15:-1])
+    assert (created["metadata"]["log_subtype"], created["metadata"]["asset_uid"]) == (
+        "project",
+        logged.path[15:-1],
+    )
     failed = (await logged.read(ACCESS))["results"][0]
-    assert (failed["user"], failed["user_uid"], failed["metadata"]["attempted_username"]) == (None, "", "bob")
+    assert (failed["user"], failed["user_uid"], failed["metadata"]["attempted_username"]) == (
+        None,
+        "",
+        "bob",
+    )
 
 
 async def test_managers_see_the_history_of_a_form_without_addresses(logged: LoggedWorld) -> None:
@@ -69,7 +87,9 @@ async def test_managers_see_the_history_of_a_form_without_addresses(logged: Logg
     found = await logged.read(path, "bob")
     assert found["count"] == 4
     for each in found["results"]:
-        assert {each["metadata"][name] for name in ("ip_address", "source", "credential", "request_id")} == {None}
+        assert {
+            each["metadata"][name] for name in ("ip_address", "source", "credential", "request_id")
+        } == {None}
     assert "127.0.0.1" not in json.dumps([each["metadata"] for each in found["results"]])
     assert (await logged.read(path))["results"][0]["metadata"]["ip_address"] == "127.0.0.1"
     actions = ["create", "modify-user-permissions", "update-name"]
@@ -130,8 +150,13 @@ async def test_csv_and_ndjson(logged: LoggedWorld) -> None:
     assert [row["action"] for row in table] == await logged.actions(PROJECTS)
     renamed = table[0]
     assert renamed["asset_name"] == "'=cmd|' /C calc'!A0"
-    assert (renamed["ip_address"], json.loads(renamed["details"])["log_subtype"]) == ("127.0.0.1", "permission")
-    lines = [json.loads(line) for line in (await logged.read(PROJECTS, format="ndjson")).splitlines()]
+    assert (renamed["ip_address"], json.loads(renamed["details"])["log_subtype"]) == (
+        "127.0.0.1",
+        "permission",
+    )
+    lines = [
+        json.loads(line) for line in (await logged.read(PROJECTS, format="ndjson")).splitlines()
+    ]
     assert lines == (await logged.read(PROJECTS))["results"]
     assert (await logged.read(ACCESS, format="csv")).count("\r\n") == 4
 
@@ -140,7 +165,9 @@ async def test_nobody_changes_the_log(logged: LoggedWorld) -> None:
     before = (await logged.read(AUDIT))["count"]
     for path in (*LISTS, f"{logged.path}history/", f"{logged.path}history/actions/"):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
-            answer = await logged.service.request(method, path, headers=logged.root.headers, json={"action": "create"})
+            answer = await logged.service.request(
+                method, path, headers=logged.root.headers, json={"action": "create"}
+            )
             assert answer.status_code == 405, path
     assert (await logged.read(AUDIT))["count"] == before
 
@@ -161,7 +188,10 @@ async def test_headers_cannot_forge_an_entry(logged: LoggedWorld) -> None:
         answer = await logged.service.client.patch(logged.path, headers=encoded, json=body)
         assert answer.status_code == 200
         metadata = (await logged.read(PROJECTS, limit="1"))["results"][0]["metadata"]
-        assert (metadata["ip_address"], metadata["request_id"]) == ("127.0.0.1", answer.headers["x-request-id"])
+        assert (metadata["ip_address"], metadata["request_id"]) == (
+            "127.0.0.1",
+            answer.headers["x-request-id"],
+        )
         assert len(metadata["source"]) <= 200
         assert metadata["source"].isprintable()
 
@@ -179,7 +209,9 @@ async def test_a_login_from_a_second_address_in_the_same_minute_is_in_the_log(
             body = {"username": username, "password": PASSWORD}
             answer = await service.request("POST", "/get_auth_token", json=body, headers=headers)
             assert answer.status_code == 200
-        logins = (await service.get(ACCESS, headers=root, params={"q": "action:auth"})).json()["results"]
+        logins = (await service.get(ACCESS, headers=root, params={"q": "action:auth"})).json()[
+            "results"
+        ]
     places = {(login["metadata"]["ip_address"], login["metadata"]["source"]) for login in logins}
     assert {(address, f"program at {address}") for address in networks} <= places
     assert sum(login["count"] for login in logins) == 5
@@ -207,7 +239,9 @@ async def test_workers_delete_old_entries(logged: LoggedWorld, days: int, is_kep
         renamed = log.update().where(log.c.action == "update-name")
         await connection.execute(renamed.values(made_at=now() - timedelta(days=100)))
         # Entries are deleted from the oldest on.
-        await connection.execute(log.update().values(id=log.c.id + 1000).where(log.c.action != "update-name"))
+        await connection.execute(
+            log.update().values(id=log.c.id + 1000).where(log.c.action != "update-name")
+        )
     settings = msgspec.structs.replace(logged.service.app.app_context.settings, log_days=days)
 
     def stop_soon() -> None:

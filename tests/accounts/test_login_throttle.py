@@ -32,7 +32,9 @@ USER, ADDRESS = "amina", "192.0.2.1"
     ("failures", "seconds"),
     [(0, 0), (1, 0), (9, 0), (10, 1), (11, 2), (12, 4), (15, 32), (16, 60), (17, 60), (10_000, 60)],
 )
-def test_wait_doubles_from_the_first_counted_failure_to_the_maximum(failures: int, seconds: int) -> None:
+def test_wait_doubles_from_the_first_counted_failure_to_the_maximum(
+    failures: int, seconds: int
+) -> None:
     policy = ThrottlePolicy(free_failures=10, max_wait_seconds=60)
     assert wait_after(failures, policy) == timedelta(seconds=seconds)
 
@@ -65,7 +67,9 @@ async def test_user_is_protected_from_addresses_that_have_failed(database: Datab
         await throttle.check("amina", "203.0.113.1")
     assert int(dict(error.value.headers)[b"retry-after"]) > 0
     assert await count_allowed(throttle, "amina", "203.0.113.1", 1) == 0
-    assert await count_allowed(throttle, "zahra", "203.0.113.1", 1) == 1, "other users are not blocked"
+    assert await count_allowed(throttle, "zahra", "203.0.113.1", 1) == 1, (
+        "other users are not blocked"
+    )
 
 
 async def test_user_is_not_locked_out_by_others(database: Database) -> None:
@@ -75,7 +79,9 @@ async def test_user_is_not_locked_out_by_others(database: Database) -> None:
         await throttle.check(USER, ADDRESS)
         await throttle.record_attempt(USER, ADDRESS)
         await throttle.record_success(USER, ADDRESS)
-    assert await count_allowed(throttle, USER, ADDRESS, 3) == 1, "the second attempt comes from an address that failed"
+    assert await count_allowed(throttle, USER, ADDRESS, 3) == 1, (
+        "the second attempt comes from an address that failed"
+    )
 
 
 async def test_address_cannot_try_many_users(database: Database) -> None:
@@ -87,12 +93,16 @@ async def test_address_cannot_try_many_users(database: Database) -> None:
 
 async def test_ipv6_network_counts_as_one_address(database: Database) -> None:
     throttle = LoginThrottle(database)
-    allowed = sum([await count_allowed(throttle, f"user{n}", f"2001:db8::{n:x}", 1) for n in range(60)])
+    allowed = sum(
+        [await count_allowed(throttle, f"user{n}", f"2001:db8::{n:x}", 1) for n in range(60)]
+    )
     assert allowed == ADDRESS_POLICY.free_failures
     assert await count_allowed(throttle, "another", "2001:db8:0:1::1", 1) == 1
 
 
-async def test_concurrent_attempts_in_several_processes_are_all_counted(database_url: str, database: Database) -> None:
+async def test_concurrent_attempts_in_several_processes_are_all_counted(
+    database_url: str, database: Database
+) -> None:
     throttles = [LoginThrottle(Database(database_url)) for _ in range(3)]
     allowed = await asyncio.gather(
         *(count_allowed(throttle, USER, ADDRESS, 1) for _ in range(10) for throttle in throttles)
@@ -109,7 +119,9 @@ async def test_old_failures_expire(database: Database) -> None:
         past = now() - timedelta(minutes=15, seconds=1)
         await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
     assert await count_allowed(throttle, USER, ADDRESS, 1) == 1
-    assert await stored_failures(database) == [1, 1, PAIR_POLICY.free_failures + 1], "the name's are kept for longer"
+    assert await stored_failures(database) == [1, 1, PAIR_POLICY.free_failures + 1], (
+        "the name's are kept for longer"
+    )
 
 
 async def test_failures_do_not_expire_during_a_wait(database: Database) -> None:
@@ -140,7 +152,9 @@ async def test_correct_login_clears_failures_of_the_user(database: Database) -> 
         await throttle.record_success(USER, ADDRESS)
 
 
-async def test_correct_login_takes_back_its_attempt_and_unblocks_the_address(database: Database) -> None:
+async def test_correct_login_takes_back_its_attempt_and_unblocks_the_address(
+    database: Database,
+) -> None:
     """The attempt that reaches the limit blocks the address until its password proves correct."""
     throttle = LoginThrottle(database)
     for number in range(ADDRESS_POLICY.free_failures - 1):
@@ -177,7 +191,9 @@ async def test_correct_login_keeps_other_failures_of_the_address(database: Datab
 async def test_one_address_does_not_make_others_wait(database: Database) -> None:
     """However long it goes on: its waits do not become those of the user."""
     throttle = LoginThrottle(database)
-    await throttle.record_attempt("zahra", "198.51.100.1")  # so that the counter of the user matters for this address
+    await throttle.record_attempt(
+        "zahra", "198.51.100.1"
+    )  # so that the counter of the user matters for this address
     for _ in range(USER_POLICY.free_failures + PAIR_POLICY.free_failures):
         await count_allowed(throttle, USER, ADDRESS, 1)
         async with database.transaction() as connection:  # it waits as long as it has to
@@ -189,10 +205,15 @@ async def test_one_address_does_not_make_others_wait(database: Database) -> None
 async def test_failures_of_a_user_are_remembered_for_a_day(database: Database) -> None:
     throttle = LoginThrottle(database)
     await guess_from_many_addresses(throttle)
-    for age, allowed in ((USER_RETENTION - timedelta(minutes=1), 1), (USER_RETENTION + timedelta(minutes=1), 2)):
+    for age, allowed in (
+        (USER_RETENTION - timedelta(minutes=1), 1),
+        (USER_RETENTION + timedelta(minutes=1), 2),
+    ):
         async with database.transaction() as connection:
             past = now() - age
-            await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
+            await connection.execute(
+                login_attempts.update().values(last_at=past, blocked_until=past)
+            )
         assert await count_allowed(throttle, USER, ADDRESS, 2) == allowed
 
 

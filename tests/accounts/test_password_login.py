@@ -12,14 +12,18 @@ from fieldgate.settings import PasswordLogin
 from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 from tests.web.page_client import PageClient, visible_text
 
-PROVIDER = Provider(id="ngo", name="Red Cross account", issuer="https://login.example", client_id="x")
+PROVIDER = Provider(
+    id="ngo", name="Red Cross account", issuer="https://login.example", client_id="x"
+)
 SWITCHED_OFF = "Passwords are switched off here. Log in with single sign-on, or use a token."
 ONLY_SUPERUSERS = WRONG_OR_NOT_ALLOWED.text
 WRONG = "The username or password is incorrect."
 
 
 async def on_login_page(service: Service, username: str, password: str) -> httpx.Response:
-    return await PageClient(service)._send("POST", "/login/", data={"username": username, "password": password})
+    return await PageClient(service)._send(
+        "POST", "/login/", data={"username": username, "password": password}
+    )
 
 
 async def with_basic(service: Service, username: str, password: str) -> httpx.Response:
@@ -35,7 +39,9 @@ async def token_by_post(service: Service, username: str, password: str) -> httpx
 
 
 async def get_auth_token(service: Service, username: str, password: str) -> httpx.Response:
-    return await service.request("POST", "/get_auth_token", json={"username": username, "password": password})
+    return await service.request(
+        "POST", "/get_auth_token", json={"username": username, "password": password}
+    )
 
 
 WAYS = (on_login_page, with_basic, token_by_get, token_by_post, get_auth_token)
@@ -68,18 +74,26 @@ async def test_every_way_follows_the_setting(
 
 
 @pytest.mark.parametrize("value", [PasswordLogin.SUPERUSERS, PasswordLogin.NONE])
-async def test_tokens_and_sessions_through_a_provider_work(start: StartService, value: PasswordLogin) -> None:
+async def test_tokens_and_sessions_through_a_provider_work(
+    start: StartService, value: PasswordLogin
+) -> None:
     async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
         _, user_id = await service.create_user("amina")
         token = await service.store.issue_token(user_id, IssuedBy.COMMAND, None)
-        assert (await service.get("/me/", headers={"Authorization": f"Token {token}"})).status_code == 200
+        assert (
+            await service.get("/me/", headers={"Authorization": f"Token {token}"})
+        ).status_code == 200
         page = await PageClient.logged_in(service, user_id, provider="ngo")
         assert (await page.get("/account/")).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("value", "with_password"),
-    [(PasswordLogin.ALL, {"amina", "root"}), (PasswordLogin.SUPERUSERS, {"root"}), (PasswordLogin.NONE, set())],
+    [
+        (PasswordLogin.ALL, {"amina", "root"}),
+        (PasswordLogin.SUPERUSERS, {"root"}),
+        (PasswordLogin.NONE, set()),
+    ],
 )
 async def test_sessions_are_for_those_who_could_log_in_the_same_way(
     start: StartService, value: PasswordLogin, with_password: set[str]
@@ -87,13 +101,24 @@ async def test_sessions_are_for_those_who_could_log_in_the_same_way(
     async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
         for username in ("amina", "root"):
             _, user_id = await service.create_user(username, is_superuser=username == "root")
-            for provider, is_accepted in (("", username in with_password), ("ngo", True), ("removed", False)):
+            for provider, is_accepted in (
+                ("", username in with_password),
+                ("ngo", True),
+                ("removed", False),
+            ):
                 page = await PageClient.logged_in(service, user_id, provider=provider)
-                assert (await page.get("/account/")).status_code == (200 if is_accepted else 401), (username, provider)
+                assert (await page.get("/account/")).status_code == (200 if is_accepted else 401), (
+                    username,
+                    provider,
+                )
 
 
-async def test_a_session_with_a_password_ends_with_the_rights_to_use_one(start: StartService) -> None:
-    async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=PasswordLogin.SUPERUSERS) as service:
+async def test_a_session_with_a_password_ends_with_the_rights_to_use_one(
+    start: StartService,
+) -> None:
+    async with start(
+        base_url=BASE_URL, sign_on=(PROVIDER,), password_login=PasswordLogin.SUPERUSERS
+    ) as service:
         await service.create_user("root", is_superuser=True)
         _, user_id = await service.create_user("sara", is_superuser=True)
         page = await PageClient.logged_in(service, user_id)
@@ -105,23 +130,33 @@ async def test_a_session_with_a_password_ends_with_the_rights_to_use_one(start: 
 
 async def test_a_password_that_was_right_is_of_no_use_after_the_rights(start: StartService) -> None:
     """Correct passwords are kept in memory; who is no superuser any more cannot use one."""
-    async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=PasswordLogin.SUPERUSERS) as service:
+    async with start(
+        base_url=BASE_URL, sign_on=(PROVIDER,), password_login=PasswordLogin.SUPERUSERS
+    ) as service:
         await service.create_user("root", is_superuser=True)
         await service.create_user("sara", is_superuser=True)
         assert (await with_basic(service, "sara", PASSWORD)).status_code == 200
         body = {"is_superuser": False}
-        answer = await service.request("PATCH", "/api/v2/users/sara/", json=body, auth=("root", PASSWORD))
+        answer = await service.request(
+            "PATCH", "/api/v2/users/sara/", json=body, auth=("root", PASSWORD)
+        )
         assert answer.status_code == 200
         assert (await with_basic(service, "sara", PASSWORD)).status_code == 401
 
 
 async def test_pages_offer_what_works(start: StartService) -> None:
-    for value, has_form in ((PasswordLogin.ALL, True), (PasswordLogin.SUPERUSERS, True), (PasswordLogin.NONE, False)):
+    for value, has_form in (
+        (PasswordLogin.ALL, True),
+        (PasswordLogin.SUPERUSERS, True),
+        (PasswordLogin.NONE, False),
+    ):
         async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
             page = await PageClient(service).get("/login/")
             assert ('name="password"' in page.text) is has_form
             text = visible_text(page.text)
-            assert ("Only superusers can log in with a password." in text) is (value is PasswordLogin.SUPERUSERS)
+            assert ("Only superusers can log in with a password." in text) is (
+                value is PasswordLogin.SUPERUSERS
+            )
             assert ("password forgotten?" in text) is (value is PasswordLogin.ALL)
             assert ("No account? Ask the operator" in text) is (value is not PasswordLogin.ALL)
             assert "Log in with Red Cross account" in visible_text(page.text)
@@ -130,8 +165,12 @@ async def test_pages_offer_what_works(start: StartService) -> None:
             assert "form-action 'self'" in page.headers["Content-Security-Policy"]
             for is_superuser in (False, True):
                 _, user_id = await service.create_user(is_superuser=is_superuser)
-                account = await (await PageClient.logged_in(service, user_id, provider="ngo")).get("/account/")
-                assert ('name="new_password"' in account.text) is value.allows(is_superuser=is_superuser)
+                account = await (await PageClient.logged_in(service, user_id, provider="ngo")).get(
+                    "/account/"
+                )
+                assert ('name="new_password"' in account.text) is value.allows(
+                    is_superuser=is_superuser
+                )
 
 
 async def test_without_a_provider_nothing_is_offered(service: Service) -> None:

@@ -6,7 +6,12 @@ import pytest
 from argon2 import PasswordHasher, Type, extract_parameters
 from argon2.exceptions import VerifyMismatchError
 
-from fieldgate.accounts.passwords import MAX_CONCURRENT_CHECKS, MAX_QUEUED_CHECKS, Passwords, random_hash
+from fieldgate.accounts.passwords import (
+    MAX_CONCURRENT_CHECKS,
+    MAX_QUEUED_CHECKS,
+    Passwords,
+    random_hash,
+)
 from fieldgate.errors import ServiceUnavailable
 from tests.conftest import FAST_HASHER, PASSWORD
 
@@ -19,7 +24,9 @@ async def test_checks_beyond_the_queue_limit_are_refused() -> None:
         with passwords.slot():
             return await passwords.matches(PASSWORD, stored)
 
-    results = await asyncio.gather(*(check() for _ in range(MAX_QUEUED_CHECKS + 20)), return_exceptions=True)
+    results = await asyncio.gather(
+        *(check() for _ in range(MAX_QUEUED_CHECKS + 20)), return_exceptions=True
+    )
     refused = [result for result in results if isinstance(result, ServiceUnavailable)]
     assert len(refused) == 20
     assert results.count(True) == MAX_QUEUED_CHECKS
@@ -48,5 +55,7 @@ def test_random_hash_takes_as_long_as_one_of_a_password(hasher: PasswordHasher) 
     first, second = random_hash(hasher), random_hash(hasher)
     assert first != second
     assert extract_parameters(first) == extract_parameters(hasher.hash(PASSWORD))
-    with pytest.raises(VerifyMismatchError):  # so it was compared with the digest, not refused as malformed
+    with pytest.raises(
+        VerifyMismatchError
+    ):  # so it was compared with the digest, not refused as malformed
         hasher.verify(first, PASSWORD)

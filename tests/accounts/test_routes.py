@@ -25,7 +25,9 @@ async def is_accepted(service: Service, token: str) -> bool:
     return (await service.get(LIST, headers={"Authorization": f"Token {token}"})).status_code == 200
 
 
-@pytest.mark.parametrize("scheme", ["Token {}", "Bearer {}", "token {}", "BEARER {}", "Token  {} ", "Token\t{}", "{}"])
+@pytest.mark.parametrize(
+    "scheme", ["Token {}", "Bearer {}", "token {}", "BEARER {}", "Token  {} ", "Token\t{}", "{}"]
+)
 async def test_ways_to_send_a_token(service: Service, scheme: str) -> None:
     token = await service.create_token()
     for path in (LIST, "/nowhere"):
@@ -50,7 +52,9 @@ async def test_get_and_post_return_a_new_token_each_time(service: Service) -> No
 async def test_token_cannot_be_used_to_get_a_token(service: Service) -> None:
     token = await service.create_token()
     for method in ("GET", "POST"):
-        response = await service.request(method, "/token/", headers={"Authorization": f"Token {token}"})
+        response = await service.request(
+            method, "/token/", headers={"Authorization": f"Token {token}"}
+        )
         assert response.status_code == 403
         assert "Basic" in response.json()["detail"]
 
@@ -58,8 +62,13 @@ async def test_token_cannot_be_used_to_get_a_token(service: Service) -> None:
 async def test_delete_revokes_tokens_obtained_over_http(service: Service) -> None:
     username, number = await service.create_user()
     command = await service.store.issue_token(number, IssuedBy.COMMAND, None)
-    obtained = [(await service.client.get("/token/", auth=basic(username))).json()["token"] for _ in range(2)]
-    response = await service.request("DELETE", "/token/", headers={"Authorization": f"Token {obtained[0]}"})
+    obtained = [
+        (await service.client.get("/token/", auth=basic(username))).json()["token"]
+        for _ in range(2)
+    ]
+    response = await service.request(
+        "DELETE", "/token/", headers={"Authorization": f"Token {obtained[0]}"}
+    )
     assert (response.status_code, response.content) == (204, b"")
     assert [await is_accepted(service, token) for token in obtained] == [False, False]
     assert await is_accepted(service, command)
@@ -100,7 +109,9 @@ async def test_wrong_passwords(start: StartService) -> None:
             assert refused.status_code == 401
             assert refused.json() == response.json()
         assert all(list(body) == ["detail"] for body in bodies)
-        assert bodies[0] == bodies[1] == bodies[2], "the response does not reveal which of the two was wrong"
+        assert bodies[0] == bodies[1] == bodies[2], (
+            "the response does not reveal which of the two was wrong"
+        )
 
 
 async def test_revoked_token_and_disabled_user_are_refused_at_once(service: Service) -> None:
@@ -124,7 +135,9 @@ async def test_session_needs_csrf_token_for_writes(service: Service) -> None:
     assert without.status_code == 403
     wrong = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": "x"})
     assert wrong.status_code == 403
-    right = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": csrf_token(session)})
+    right = await service.request(
+        "POST", "/token/", headers={**cookie, "X-CSRFToken": csrf_token(session)}
+    )
     assert right.status_code == 201
     assert (await service.get("/token/", headers=cookie)).status_code == 403, (
         "a GET with a cookie must not create tokens"
@@ -138,9 +151,9 @@ async def test_head_creates_no_token(service: Service) -> None:
     head = await service.client.head("/token/", auth=basic(username))
     assert head.status_code == 200
     assert len(await service.store.list_tokens()) == before
-    assert (await service.client.get("/token/", auth=basic(username))).headers["Content-Length"] == head.headers[
+    assert (await service.client.get("/token/", auth=basic(username))).headers[
         "Content-Length"
-    ]
+    ] == head.headers["Content-Length"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +188,9 @@ async def test_guesses_do_not_lock_the_user_out(start: StartService) -> None:
         async def log_in(password: str, address: str) -> int:
             headers = {"X-Forwarded-For": address}
             fields = {"username": username, "password": password}
-            return (await service.client.post("/get_auth_token", json=fields, headers=headers)).status_code
+            return (
+                await service.client.post("/get_auth_token", json=fields, headers=headers)
+            ).status_code
 
         guesses = [await log_in("wrong", "192.0.2.66") for _ in range(12)]
         assert guesses == [400] * PAIR_POLICY.free_failures + [429] * 2
@@ -183,7 +198,11 @@ async def test_guesses_do_not_lock_the_user_out(start: StartService) -> None:
         assert await log_in(PASSWORD, "192.0.2.66") == 429
         for number in range(USER_POLICY.free_failures):
             await log_in("wrong", f"198.51.100.{number}")
-        assert await log_in(PASSWORD, "198.51.100.1") == 429, "an address that failed waits while a botnet guesses"
+        assert await log_in(PASSWORD, "198.51.100.1") == 429, (
+            "an address that failed waits while a botnet guesses"
+        )
         assert await log_in(PASSWORD, "192.0.2.2") == 200, "others do not"
-        basic_client = await service.get("/token/", auth=basic(username), headers={"X-Forwarded-For": "192.0.2.1"})
+        basic_client = await service.get(
+            "/token/", auth=basic(username), headers={"X-Forwarded-For": "192.0.2.1"}
+        )
         assert basic_client.status_code == 200

@@ -41,11 +41,15 @@ class Owners:
     async def set_up(self) -> None:
         create = self.world.create_user
         self.root = await create(username="root", is_superuser=True)
-        self.amina, self.omar, self.lucia = [await create(username=name) for name in ("amina", "omar", "lucia")]
+        self.amina, self.omar, self.lucia = [
+            await create(username=name) for name in ("amina", "omar", "lucia")
+        ]
         self.team = await self.world.create_team(self.omar, self.lucia)
 
     async def send(self, by: WorldUser, method: str, path: str, body: Any = None) -> httpx.Response:
-        return await self.service.request(method, path, json=body, auth=httpx.BasicAuth(by.username, PASSWORD))
+        return await self.service.request(
+            method, path, json=body, auth=httpx.BasicAuth(by.username, PASSWORD)
+        )
 
     async def create(self, by: WorldUser, username: str = NAME, **body: Any) -> int:
         answer = await self.send(by, "POST", PATH, {"username": username, **body})
@@ -65,7 +69,11 @@ class Owners:
     async def entries(self, *actions: str) -> list[tuple[str, str, str, Any]]:
         """What the log says about service accounts: by whom, what, about whom, details."""
         columns = (log.c.username, log.c.action, log.c.subject_name, log.c.details)
-        query = select(*columns).where(log.c.subject_name == NAME, log.c.action.in_(actions)).order_by(log.c.id)
+        query = (
+            select(*columns)
+            .where(log.c.subject_name == NAME, log.c.action.in_(actions))
+            .order_by(log.c.id)
+        )
         async with self.service.database.read_transaction() as connection:
             return [tuple(row) for row in await connection.execute(query)]
 
@@ -82,12 +90,21 @@ async def test_owner_creates_an_account_and_its_tokens(owners: Owners) -> None:
     created = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
     record = created.json()
     assert (created.status_code, created.headers["Location"]) == (201, record["url"])
-    assert (record["owner"], record["team"], record["is_active"], record["token_count"]) == ("amina", None, True, 0)
-    answer = await owners.send(owners.amina, "POST", f"{BOT}tokens/", {"name": "cron", "scopes": ["read"]})
+    assert (record["owner"], record["team"], record["is_active"], record["token_count"]) == (
+        "amina",
+        None,
+        True,
+        0,
+    )
+    answer = await owners.send(
+        owners.amina, "POST", f"{BOT}tokens/", {"name": "cron", "scopes": ["read"]}
+    )
     token = answer.json()
     assert (answer.status_code, token["url"]) == (201, f"{record['tokens']}{token['id']}/")
     listed = (await owners.send(owners.amina, "GET", f"{BOT}tokens/")).json()["results"]
-    assert [(each["id"], each["name"], each["scopes"]) for each in listed] == [(token["id"], "cron", ["read"])]
+    assert [(each["id"], each["name"], each["scopes"]) for each in listed] == [
+        (token["id"], "cron", ["read"])
+    ]
     assert token["token"] not in str(listed)
     headers = {"Authorization": f"Token {token['token']}"}
     assert (await owners.service.get("/me/", headers=headers)).json()["username"] == NAME
@@ -102,7 +119,9 @@ async def test_it_owns_what_it_makes_and_the_log_names_it(owners: Owners) -> Non
     await owners.create(owners.amina)
     headers = await owners.create_token(owners.amina)
     body = {"name": "Water points", "asset_type": "survey"}
-    asset = (await owners.service.request("POST", "/api/v2/assets/", json=body, headers=headers)).json()
+    asset = (
+        await owners.service.request("POST", "/api/v2/assets/", json=body, headers=headers)
+    ).json()
     assert asset["owner__username"] == NAME
     async with owners.service.database.read_transaction() as connection:
         row = (await connection.execute(select(log).where(log.c.object_uid == asset["uid"]))).one()
@@ -114,7 +133,9 @@ async def test_who_sees_and_changes_what(owners: Owners) -> None:
     await owners.create(owners.amina, "of_amina")
     await owners.create(owners.omar, team=owners.team.uid)
     seen = {
-        by.username: [each["username"] for each in (await owners.send(by, "GET", PATH)).json()["results"]]
+        by.username: [
+            each["username"] for each in (await owners.send(by, "GET", PATH)).json()["results"]
+        ]
         for by in (owners.amina, owners.omar, owners.lucia, owners.root)
     }
     assert seen == {"amina": ["of_amina"], "omar": [NAME], "lucia": [], "root": ["of_amina", NAME]}
@@ -130,7 +151,9 @@ async def test_who_sees_and_changes_what(owners: Owners) -> None:
         for by in (owners.amina, owners.lucia):  # lucia is in the team, but no admin
             assert (await owners.send(by, method, BOT + path, body)).status_code == 404
     headers = await owners.create_token(owners.root)
-    assert (await owners.send(owners.root, "PATCH", BOT, {"is_active": False})).json()["is_active"] is False
+    assert (await owners.send(owners.root, "PATCH", BOT, {"is_active": False})).json()[
+        "is_active"
+    ] is False
     assert not await owners.works(headers)
 
 
@@ -156,7 +179,9 @@ async def test_members_who_are_no_admins_cannot_create_accounts_of_a_team(owners
 
 async def test_limit_of_accounts(owners: Owners) -> None:
     for number in range(MAX_OWNED):
-        await owners.service.store.create_user(NewUser(username=f"bot{number}", owner_id=owners.amina.id))
+        await owners.service.store.create_user(
+            NewUser(username=f"bot{number}", owner_id=owners.amina.id)
+        )
     answer = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
     assert (answer.status_code, "50" in answer.json()["detail"]) == (409, True)
     await owners.create(owners.omar)
@@ -172,12 +197,16 @@ async def test_accounts_share_quotas_and_slots_with_their_owner(start: StartServ
         bot = await owners.create_token(owners.amina)
         callers = (bot, owners.amina.headers, owners.omar.headers)
         statuses = [
-            (await service.get("/me/", headers={**each, "X-Forwarded-For": "203.0.113.7"})).status_code
+            (
+                await service.get("/me/", headers={**each, "X-Forwarded-For": "203.0.113.7"})
+            ).status_code
             for each in callers
             for _ in range(4)
         ]
         assert statuses == [200] * 6 + [429] * 2 + [200] * 4
-        found = await service.store.find_token_holder(bot["Authorization"].split()[1], AuthMethod.TOKEN)
+        found = await service.store.find_token_holder(
+            bot["Authorization"].split()[1], AuthMethod.TOKEN
+        )
         assert found is not None
         assert caller_key(found.user, "") == owners.amina.id
 
@@ -205,7 +234,9 @@ async def test_tokens_change_nothing(owners: Owners) -> None:
 
 async def test_admin_scope_is_refused(owners: Owners) -> None:
     await owners.create(owners.root)
-    answer = await owners.send(owners.root, "POST", f"{BOT}tokens/", {"name": "x", "scopes": ["admin"]})
+    answer = await owners.send(
+        owners.root, "POST", f"{BOT}tokens/", {"name": "x", "scopes": ["admin"]}
+    )
     assert (answer.status_code, list(answer.json())) == (400, ["scopes"])
 
 
@@ -232,16 +263,22 @@ async def test_nobody_can_give_it_a_password(owners: Owners) -> None:
         await owners.service.store.set_password(NAME, FAST_HASHER.hash(PASSWORD))
     bot = await owners.create_token(owners.amina)
     body = {"current_password": "", "new_password": "battery staple"}
-    answer = await owners.service.request("POST", "/api/v2/account/password/", json=body, headers=bot)
+    answer = await owners.service.request(
+        "POST", "/api/v2/account/password/", json=body, headers=bot
+    )
     assert answer.status_code == 400
     async with owners.service.database.read_transaction() as connection:
-        stored = (await connection.execute(select(users.c.password_hash).where(users.c.id == bot_id))).scalar_one()
+        stored = (
+            await connection.execute(select(users.c.password_hash).where(users.c.id == bot_id))
+        ).scalar_one()
     assert stored == ""
 
 
 async def test_it_is_never_a_superuser_or_an_admin_of_a_team(owners: Owners) -> None:
     bot_id = await owners.create(owners.amina)
-    promoted = await owners.send(owners.root, "PATCH", f"/api/v2/users/{NAME}/", {"is_superuser": True})
+    promoted = await owners.send(
+        owners.root, "PATCH", f"/api/v2/users/{NAME}/", {"is_superuser": True}
+    )
     members = f"{TEAMS}{owners.team.uid}/members/"
     as_admin = await owners.send(owners.omar, "POST", members, {"user": NAME, "role": "admin"})
     assert (promoted.status_code, as_admin.status_code) == (409, 409)
@@ -270,13 +307,21 @@ async def test_owner_is_disabled(owners: Owners) -> None:
     answer = await owners.send(owners.root, "PATCH", "/api/v2/users/amina/", {"is_active": False})
     assert answer.status_code == 200
     assert not await owners.works(bot)
-    assert await owners.entries("disable") == [("root", "disable", NAME, {"reason": "owner-disabled"})]
+    assert await owners.entries("disable") == [
+        ("root", "disable", NAME, {"reason": "owner-disabled"})
+    ]
     for path in (BOT, f"/api/v2/users/{NAME}/"):  # only with an active owner
-        assert (await owners.send(owners.root, "PATCH", path, {"is_active": True})).status_code == 409
+        assert (
+            await owners.send(owners.root, "PATCH", path, {"is_active": True})
+        ).status_code == 409
     await owners.world.enable(owners.amina)
     assert (await owners.send(owners.amina, "GET", BOT)).json()["is_active"] is False
-    assert (await owners.send(owners.amina, "POST", f"{BOT}tokens/", {"name": "x"})).status_code == 409
-    assert (await owners.send(owners.amina, "PATCH", BOT, {"is_active": True})).json()["is_active"] is True
+    assert (
+        await owners.send(owners.amina, "POST", f"{BOT}tokens/", {"name": "x"})
+    ).status_code == 409
+    assert (await owners.send(owners.amina, "PATCH", BOT, {"is_active": True})).json()[
+        "is_active"
+    ] is True
     assert not await owners.works(bot)  # revoked for good
     assert await owners.works(await owners.create_token(owners.amina))
 
@@ -292,7 +337,9 @@ async def test_owner_leaves(owners: Owners) -> None:
     assert (await owners.send(owners.root, "GET", BOT)).json()["owner"] is None
     assert (await owners.send(owners.root, "GET", f"/api/v2/users/{NAME}/")).json()["owner"] == ""
     assert (await owners.send(owners.root, "PATCH", BOT, {"is_active": True})).status_code == 409
-    assert (await owners.send(owners.root, "POST", f"/api/v2/users/{NAME}/invitation/")).status_code == 409
+    assert (
+        await owners.send(owners.root, "POST", f"/api/v2/users/{NAME}/invitation/")
+    ).status_code == 409
     assert (await owners.send(owners.root, "DELETE", f"/api/v2/users/{NAME}/")).status_code == 204
 
 
@@ -300,12 +347,19 @@ async def test_owner_leaves_no_forms_behind(owners: Owners) -> None:
     """Nobody could manage them any more, but a superuser."""
     await owners.create(owners.amina)
     bot = await owners.create_token(owners.amina)
-    created = await owners.service.request("POST", "/api/v2/assets/", json={"name": "Visit"}, headers=bot)
+    created = await owners.service.request(
+        "POST", "/api/v2/assets/", json={"name": "Visit"}, headers=bot
+    )
     uid = (await owners.send(owners.amina, "GET", "/me/")).json()["uid"]
     refused = await owners.send(owners.amina, "DELETE", "/me/", {"confirm": uid})
-    assert (refused.status_code, refused.json()["assets"]) == (409, [{"uid": created.json()["uid"], "name": "Visit"}])
+    assert (refused.status_code, refused.json()["assets"]) == (
+        409,
+        [{"uid": created.json()["uid"], "name": "Visit"}],
+    )
     assert await owners.works(bot)
-    deleted = await owners.service.request("DELETE", f"/api/v2/assets/{created.json()['uid']}/", headers=bot)
+    deleted = await owners.service.request(
+        "DELETE", f"/api/v2/assets/{created.json()['uid']}/", headers=bot
+    )
     assert deleted.status_code == 204
     assert (await owners.send(owners.amina, "DELETE", "/me/", {"confirm": uid})).status_code == 204
 
@@ -318,7 +372,9 @@ async def test_team_is_deleted(owners: Owners, how: str) -> None:
     if how == "deleted":
         assert (await owners.send(owners.omar, "DELETE", path)).status_code == 204
     else:
-        assert (await owners.send(owners.omar, "DELETE", f"{path}members/lucia/")).status_code == 204
+        assert (
+            await owners.send(owners.omar, "DELETE", f"{path}members/lucia/")
+        ).status_code == 204
         assert (await owners.send(owners.root, "DELETE", "/api/v2/users/omar/")).status_code == 204
     assert not await owners.works(bot)
     assert [entry[3] for entry in await owners.entries("disable")] == [{"reason": "owner-deleted"}]
@@ -327,8 +383,12 @@ async def test_team_is_deleted(owners: Owners, how: str) -> None:
 async def test_team_keeps_its_account_when_its_admin_goes(owners: Owners) -> None:
     await owners.create(owners.omar, team=owners.team.uid)
     bot = await owners.create_token(owners.omar)
-    await owners.send(owners.root, "PATCH", f"{TEAMS}{owners.team.uid}/members/lucia/", {"role": "admin"})
-    assert (await owners.send(owners.omar, "DELETE", f"{TEAMS}{owners.team.uid}/members/omar/")).status_code == 204
+    await owners.send(
+        owners.root, "PATCH", f"{TEAMS}{owners.team.uid}/members/lucia/", {"role": "admin"}
+    )
+    assert (
+        await owners.send(owners.omar, "DELETE", f"{TEAMS}{owners.team.uid}/members/omar/")
+    ).status_code == 204
     assert await owners.works(bot)
     assert (await owners.send(owners.omar, "GET", BOT)).status_code == 404
     await owners.world.disable(owners.omar)
@@ -375,7 +435,9 @@ async def test_account_is_created_while_the_owner_is_disabled(owners: Owners) ->
         with suppress(Conflict):
             await owners.service.store.create_user(NewUser(username=NAME, owner_id=owners.amina.id))
 
-    await asyncio.gather(owners.editor.change(owners.amina.id, UserChanges(is_active=False)), create())
+    await asyncio.gather(
+        owners.editor.change(owners.amina.id, UserChanges(is_active=False)), create()
+    )
     row = await owners.service.store.find_any(NAME)
     assert row is None or row.disabled_at is not None
 
@@ -396,7 +458,9 @@ async def test_a_team_is_locked_before_its_accounts(owners: Owners) -> None:
     """As enabling an account does. In another order, one of two would be a deadlock."""
     team = await owners.world.create_team(owners.amina)
     bot_id = await owners.create(owners.amina, team=team.uid)
-    remover = AccountRemover(owners.service.database, owners.service.data_versions, owners.world.trash)
+    remover = AccountRemover(
+        owners.service.database, owners.service.data_versions, owners.world.trash
+    )
     locked = select(users.c.id).with_for_update(nowait=True)
     async with owners.service.database.transaction() as holder:
         await holder.execute(locked.where(users.c.id == team.id))

@@ -33,7 +33,9 @@ async def create_user(store: AccountStore, username: str = "amina", **details: o
 
 
 async def test_usernames_are_case_insensitive(store: AccountStore) -> None:
-    user_id = await create_user(store, "Amina", first_name="Amina", countries=("KEN", "SSD"), is_ifrc=True)
+    user_id = await create_user(
+        store, "Amina", first_name="Amina", countries=("KEN", "SSD"), is_ifrc=True
+    )
     row = await store.find_user("aMINA")
     assert row is not None
     assert (row.id, row.username, row.first_name, row.countries, row.is_ifrc) == (
@@ -50,7 +52,9 @@ async def test_username_is_unique(store: AccountStore, second: str) -> None:
         await create_user(store, second)
 
 
-async def test_token_holder_is_found_and_only_a_hash_is_stored(store: AccountStore, database: Database) -> None:
+async def test_token_holder_is_found_and_only_a_hash_is_stored(
+    store: AccountStore, database: Database
+) -> None:
     user_id = await create_user(store, is_superuser=True, countries=("KEN",))
     token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     assert token.startswith(TOKEN_PREFIX)
@@ -108,7 +112,9 @@ async def test_changes_of_a_user_count_at_once(store: AccountStore, database: Da
     token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
     for is_superuser in (True, False, True):
         async with database.transaction() as connection:
-            await connection.execute(users.update().values(is_superuser=is_superuser, countries=["KEN"]))
+            await connection.execute(
+                users.update().values(is_superuser=is_superuser, countries=["KEN"])
+            )
         for _ in range(2):
             found = await store.find_token_holder(token, AuthMethod.TOKEN)
             assert found is not None
@@ -116,7 +122,9 @@ async def test_changes_of_a_user_count_at_once(store: AccountStore, database: Da
             assert found.user.secret == token
 
 
-async def test_token_that_was_just_used_expires(store: AccountStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_token_that_was_just_used_expires(
+    store: AccountStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expires = now() + timedelta(hours=1)
     token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, expires)
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
@@ -147,15 +155,26 @@ async def test_least_recently_used_token_beyond_50_is_revoked(
 
 async def test_old_invalid_tokens_are_deleted(store: AccountStore, database: Database) -> None:
     user_id, other = await create_user(store), await create_user(store, "other")
-    for user, expires in ((user_id, None), (user_id, now() - timedelta(days=31)), (other, now() - timedelta(days=29))):
+    for user, expires in (
+        (user_id, None),
+        (user_id, now() - timedelta(days=31)),
+        (other, now() - timedelta(days=29)),
+    ):
         await store.issue_token(user, IssuedBy.COMMAND, expires)
     revoked = await store.issue_token(user_id, IssuedBy.HTTP, None)
     await store.revoke_by_value(revoked)
     await store.issue_token(user_id, IssuedBy.HTTP, None)
-    assert [row.username for row in await store.list_tokens()] == ["amina", "other", "amina", "amina"]
+    assert [row.username for row in await store.list_tokens()] == [
+        "amina",
+        "other",
+        "amina",
+        "amina",
+    ]
 
 
-async def test_new_password_ends_sessions_and_account_can_be_enabled_again(store: AccountStore) -> None:
+async def test_new_password_ends_sessions_and_account_can_be_enabled_again(
+    store: AccountStore,
+) -> None:
     user_id = await create_user(store)
     session = await store.issue_token(user_id, IssuedBy.SESSION, None)
     token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
@@ -172,7 +191,9 @@ async def test_new_password_ends_sessions_and_account_can_be_enabled_again(store
 
 
 @pytest.mark.parametrize("issued_by", IssuedBy)
-async def test_no_token_for_a_user_who_was_disabled_meanwhile(store: AccountStore, issued_by: IssuedBy) -> None:
+async def test_no_token_for_a_user_who_was_disabled_meanwhile(
+    store: AccountStore, issued_by: IssuedBy
+) -> None:
     """Passwords take time to check. A token that is created after the account was disabled would not be revoked."""
     user_id = await create_user(store)
     await disable_user(store, "amina")
@@ -184,7 +205,11 @@ async def test_no_token_for_a_user_who_was_disabled_meanwhile(store: AccountStor
 async def test_tokens_created_while_a_user_is_disabled_are_revoked(store: AccountStore) -> None:
     user_id = await create_user(store)
     creations = [store.issue_token(user_id, IssuedBy.HTTP, None) for _ in range(10)]
-    results = await asyncio.gather(*creations[:5], disable_user(store, "amina"), *creations[5:], return_exceptions=True)
+    results = await asyncio.gather(
+        *creations[:5], disable_user(store, "amina"), *creations[5:], return_exceptions=True
+    )
     await store.enable_user("amina")
     created = [token for token in results if isinstance(token, str)]
-    assert [await store.find_token_holder(token, AuthMethod.TOKEN) for token in created] == [None] * len(created)
+    assert [await store.find_token_holder(token, AuthMethod.TOKEN) for token in created] == [
+        None
+    ] * len(created)

@@ -32,7 +32,9 @@ USER_IDS = range(1, 5)
     ),
 )
 @example(frozenset({1}), [(1, "is_active", False, None)])
-def test_some_superuser_stays_active(active: frozenset[int], attempts: list[tuple[int, str, bool, int | None]]) -> None:
+def test_some_superuser_stays_active(
+    active: frozenset[int], attempts: list[tuple[int, str, bool, int | None]]
+) -> None:
     """Superusers, and the operator, disable and enable users, and take and give the right, in any order."""
     for user_id, field, value, by in attempts:
         changes = msgspec.structs.replace(UserChanges(), **{field: value})
@@ -50,21 +52,29 @@ def test_some_superuser_stays_active(active: frozenset[int], attempts: list[tupl
 
 
 async def create_superusers(store: AccountStore, count: int) -> list[int]:
-    new = [NewUser(username=f"root{number}", password_hash="x", is_superuser=True) for number in range(count)]
+    new = [
+        NewUser(username=f"root{number}", password_hash="x", is_superuser=True)
+        for number in range(count)
+    ]
     return [await store.create_user(each) for each in new]
 
 
 @pytest.mark.parametrize("change", [UserChanges(is_active=False), UserChanges(is_superuser=False)])
-async def test_superusers_who_disable_each_other_at_once(database: Database, change: UserChanges) -> None:
+async def test_superusers_who_disable_each_other_at_once(
+    database: Database, change: UserChanges
+) -> None:
     versions = DataVersions(database)
     store, editor = AccountStore(database, versions), UserEditor(database, versions)
     ids = await create_superusers(store, 4)
     pairs = [(user_id, by) for by in ids for user_id in ids if user_id != by]
     results = await asyncio.gather(
-        *(editor.change(user_id, change, by=User(id=by)) for user_id, by in pairs), return_exceptions=True
+        *(editor.change(user_id, change, by=User(id=by)) for user_id, by in pairs),
+        return_exceptions=True,
     )
     assert any(isinstance(result, Forbidden) for result in results)
-    assert [result for result in results if result is not None and not isinstance(result, Forbidden)] == []
+    assert [
+        result for result in results if result is not None and not isinstance(result, Forbidden)
+    ] == []
     async with database.read_transaction() as connection:
         active = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
         assert len((await connection.execute(active)).all()) == 1

@@ -8,7 +8,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fieldgate.assets.search_query import SEARCH_FIELDS, TIME_FIELDS
-from fieldgate.http.search_grammar import MAX_SEARCH_TERMS, SearchAnd, SearchExpression, SearchNot, SearchOr, SearchTerm
+from fieldgate.http.search_grammar import (
+    MAX_SEARCH_TERMS,
+    SearchAnd,
+    SearchExpression,
+    SearchNot,
+    SearchOr,
+    SearchTerm,
+)
 
 
 def count_terms(expression: SearchExpression) -> int:
@@ -22,11 +29,15 @@ def count_terms(expression: SearchExpression) -> int:
 
 def _nested(children: Any) -> Any:
     operands = st.lists(children, min_size=2, max_size=3).map(tuple)
-    not_negated = children.filter(lambda operand: not isinstance(operand, SearchNot))  # NOT NOT is nothing
+    not_negated = children.filter(
+        lambda operand: not isinstance(operand, SearchNot)
+    )  # NOT NOT is nothing
     return st.one_of(operands.map(SearchAnd), operands.map(SearchOr), not_negated.map(SearchNot))
 
 
-TEXT_FIELDS = tuple(field for field in SEARCH_FIELDS if field not in (*TIME_FIELDS, "pk"))  # any value is valid
+TEXT_FIELDS = tuple(
+    field for field in SEARCH_FIELDS if field not in (*TIME_FIELDS, "pk")
+)  # any value is valid
 terms = st.builds(SearchTerm, st.text(max_size=8), st.sampled_from(["", *TEXT_FIELDS]))
 expressions = st.recursive(terms, _nested, max_leaves=8).filter(
     lambda expression: count_terms(expression) <= MAX_SEARCH_TERMS
@@ -72,7 +83,9 @@ def _term_matches(field: str, value: str, record: Mapping[str, Any]) -> bool:
         "owner__username__icontains": fold(value) in fold(record["owner__username"]),
         "tags": value in record["tag_string"].split(","),
         "tags__name": value in record["tag_string"].split(","),
-        "tags__name__icontains": any(fold(value) in fold(tag) for tag in record["tag_string"].split(",") if tag),
+        "tags__name__icontains": any(
+            fold(value) in fold(tag) for tag in record["tag_string"].split(",") if tag
+        ),
         "parent": parent is None if value == "null" else parent == value,
         "parent__uid": parent is None if value == "null" else parent == value,
     }
@@ -83,7 +96,9 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def random_expression(rng: random.Random, values: Mapping[str, Sequence[str]], depth: int = 0) -> SearchExpression:
+def random_expression(
+    rng: random.Random, values: Mapping[str, Sequence[str]], depth: int = 0
+) -> SearchExpression:
     """A random expression with these values for each field."""
     choice = rng.random()
     if depth < 3 and choice < 0.3:

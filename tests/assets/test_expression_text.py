@@ -19,7 +19,12 @@ CONTENT: dict[str, Any] = {
             "name": "food",
             "label": ["What do you eat?", None],
         },
-        {"type": "select_one", "select_from_list_name": "yn", "name": "ill", "label": ["Ill?", "Malade ?"]},
+        {
+            "type": "select_one",
+            "select_from_list_name": "yn",
+            "name": "ill",
+            "label": ["Ill?", "Malade ?"],
+        },
         {"type": "begin_repeat", "name": "people", "label": ["People", None]},
     ],
     "choices": [
@@ -66,7 +71,9 @@ def test_other_languages() -> None:
     expression = "${age} > 5 and selected(${food}, 'rice')"
     french = expression_text(expression, FRENCH, Language.FRENCH)
     labels = ("Quel âge avez-vous ?", "What do you eat?", "Riz")
-    assert french == "{} > 5 et {} comprend {}".format(*(f"«\u202f{label}\u202f»" for label in labels))
+    assert french == "{} > 5 et {} comprend {}".format(
+        *(f"«\u202f{label}\u202f»" for label in labels)
+    )
     arabic = expression_text(expression, FRENCH, Language.ARABIC)
     assert "\u2068Quel âge avez-vous ?\u2069" in arabic
     assert " and " not in arabic

@@ -48,11 +48,22 @@ def test_outline() -> None:
         (8, 2, "question", 0, []),
     ]
     roof = found[3]
-    assert (roof.label, roof.hint, roof.type_label) == ("Roof of [Number] rooms", "Look up", "One choice")
-    assert (roof.is_required, roof.allows_other, roof.media, roof.appearance) == (True, True, ["roof.png"], "minimal")
+    assert (roof.label, roof.hint, roof.type_label) == (
+        "Roof of [Number] rooms",
+        "Look up",
+        "One choice",
+    )
+    assert (roof.is_required, roof.allows_other, roof.media, roof.appearance) == (
+        True,
+        True,
+        ["roof.png"],
+        "minimal",
+    )
     assert [(each.name, each.label) for each in roof.choices] == [("tin", "Tin")]
     assert (roof.choice_list, roof.choice_count, roof.error_messages) == ("roof", 1, ["No"])
-    assert [(each.kind, each.label, each.text) for each in roof.conditions] == [("default", "Default answer", "Tin")]
+    assert [(each.kind, each.label, each.text) for each in roof.conditions] == [
+        ("default", "Default answer", "Tin")
+    ]
     [required] = found[5].conditions
     assert (required.label, required.text, required.expression) == (
         "Required if",
@@ -71,10 +82,16 @@ def test_every_type_has_a_name_in_every_language() -> None:
 
 ROWS = st.lists(
     st.fixed_dictionaries(
-        {"type": st.sampled_from(["text", "note", "begin_group", "end_group", "begin_repeat", "end_repeat", "start"])},
+        {
+            "type": st.sampled_from(
+                ["text", "note", "begin_group", "end_group", "begin_repeat", "end_repeat", "start"]
+            )
+        },
         optional={
             "name": st.text(max_size=5),
-            "label": st.lists(st.none() | st.text(max_size=20), max_size=3) | st.text(max_size=5) | st.none(),
+            "label": st.lists(st.none() | st.text(max_size=20), max_size=3)
+            | st.text(max_size=5)
+            | st.none(),
             "relevant": st.text(max_size=20),
             "required": st.booleans() | st.text(max_size=5),
         },
@@ -84,11 +101,15 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.integers(1, 7), st.sampled_from(Language))
-def test_pages_of_any_form_are_the_form(rows: list[dict[str, Any]], size: int, language: Language) -> None:
+def test_pages_of_any_form_are_the_form(
+    rows: list[dict[str, Any]], size: int, language: Language
+) -> None:
     outline = FormOutline({"survey": rows}, 0)
     everything = outline.records(range(len(outline)), language)
     paged = [
-        each for start in range(0, len(outline), size) for each in outline.records(range(start, start + size), language)
+        each
+        for start in range(0, len(outline), size)
+        for each in outline.records(range(start, start + size), language)
     ]
     assert paged == everything
     assert len(everything) == sum(not row["type"].startswith("end_") for row in rows)

@@ -65,7 +65,10 @@ def test_parse(text: str, expected: SearchExpression | None) -> None:
     [
         ("a AND", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
         ("name:", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
-        ("tags:(a OR b)", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
+        (
+            "tags:(a OR b)",
+            "Something is missing at character 6: a word, a phrase in quotes, or a value.",
+        ),
         ("AND", "Unexpected AND at character 1. To search for it, put it in quotes."),
         ("a OR OR b", "Unexpected OR at character 6. To search for it, put it in quotes."),
         ("a) b", "Unexpected ) at character 2. To search for it, put it in quotes."),

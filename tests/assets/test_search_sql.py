@@ -14,7 +14,16 @@ from tests.assets.search_expressions import matches, random_expression, to_text
 from tests.conftest import Service, StartService, nightly_only
 
 PATH = "/api/v2/assets/"
-NAMES = ("Market 100%", "under_score", "École Été", "école", "it's (1)", 'a "quoted" name', "Straße", "back\\slash")
+NAMES = (
+    "Market 100%",
+    "under_score",
+    "École Été",
+    "école",
+    "it's (1)",
+    'a "quoted" name',
+    "Straße",
+    "back\\slash",
+)
 TAGS = ("water", "Water", "subject:fungus", "été", 'a "b"', "100%")
 
 
@@ -31,12 +40,19 @@ async def rename(world: PermissionWorld, rng: random.Random) -> None:
     async with world.service.database.transaction() as connection:
         for asset in world.assets:
             name, tags = rng.choice(NAMES), rng.sample(TAGS, rng.randint(0, 3))
-            values = {"name": name, "name_key": name_key(name), "tags": tags, "tags_key": tags_key(tags)}
+            values = {
+                "name": name,
+                "name_key": name_key(name),
+                "tags": tags,
+                "tags_key": tags_key(tags),
+            }
             await connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
 
 
 @pytest.mark.parametrize("seed", [0, *nightly_only(1)])
-async def test_sql_finds_what_python_finds(start: StartService, database_url: str, seed: int) -> None:
+async def test_sql_finds_what_python_finds(
+    start: StartService, database_url: str, seed: int
+) -> None:
     async with start(database_url=database_url) as service:
         rng, world = random.Random(seed), await generate_world(service, seed)
         await rename(world, rng)
@@ -71,14 +87,23 @@ async def test_hidden_assets_are_not_found(start: StartService, database_url: st
     """Neither an asset nor a collection that the caller cannot view changes what a search returns."""
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
-        owner, viewer, superuser = [await world.create_user(is_superuser=index == 2) for index in range(3)]
+        owner, viewer, superuser = [
+            await world.create_user(is_superuser=index == 2) for index in range(3)
+        ]
         collection = await world.create_asset(owner, "collection")
         inside = await world.create_asset(owner, "survey", collection)
         hidden = await world.create_asset(owner)
         await world.grant(viewer, inside, "view_asset")
         async with service.database.read_transaction() as connection:
-            hidden_name = (await connection.execute(select(assets.c.name).where(assets.c.id == hidden.id))).scalar_one()
-        for query in (f"uid:{hidden.uid}", f'name:"{hidden_name}"', f"uid:{collection.uid}", "asset_type:collection"):
+            hidden_name = (
+                await connection.execute(select(assets.c.name).where(assets.c.id == hidden.id))
+            ).scalar_one()
+        for query in (
+            f"uid:{hidden.uid}",
+            f'name:"{hidden_name}"',
+            f"uid:{collection.uid}",
+            "asset_type:collection",
+        ):
             assert await records(service, viewer, q=query) == [], query
         everything = [record["uid"] for record in await records(service, viewer)]
         assert everything == [inside.uid]
@@ -86,7 +111,9 @@ async def test_hidden_assets_are_not_found(start: StartService, database_url: st
         assert (await records(service, viewer))[0]["parent"] is None
         assert await records(service, viewer, q=f"parent__uid:{collection.uid}") == []
         assert await records(service, viewer, q="NOT parent:null") == []
-        assert [each["uid"] for each in await records(service, viewer, q="parent:null")] == [inside.uid]
+        assert [each["uid"] for each in await records(service, viewer, q="parent:null")] == [
+            inside.uid
+        ]
         assert await records(service, PUBLIC_USER, q=f"uid:{inside.uid} OR NOT uid:x") == []
         await world.grant(superuser, inside, "view_asset")
         assert len(await records(service, superuser, q=f"parent:{collection.uid}")) == 1
@@ -99,7 +126,10 @@ async def test_ids_times_and_fields_of_kobotoolbox(start: StartService, database
         user, other = await world.create_user(), await world.create_user()
         old, new = await world.create_asset(user), await world.create_asset(user)
         hidden = await world.create_asset(other)
-        times = {old.id: datetime(2026, 1, 31, 23, 59, tzinfo=UTC), new.id: datetime(2026, 2, 1, tzinfo=UTC)}
+        times = {
+            old.id: datetime(2026, 1, 31, 23, 59, tzinfo=UTC),
+            new.id: datetime(2026, 2, 1, tzinfo=UTC),
+        }
         async with service.database.transaction() as connection:
             for number, time in times.items():
                 moved = assets.update().where(assets.c.id == number)
@@ -119,7 +149,15 @@ async def test_ids_times_and_fields_of_kobotoolbox(start: StartService, database
             (f"name__startswith:survey OR uid:{old.uid}", [old.uid]),
             ("NOT settings__organization:x", everything),
         ):
-            assert [each["uid"] for each in await records(service, user, q=query)] == expected, query
-        for query in ("owner__password:x", "owner__password__startswith:a", "pk:x", "date_modified__gte:soon", "x:y"):
+            assert [each["uid"] for each in await records(service, user, q=query)] == expected, (
+                query
+            )
+        for query in (
+            "owner__password:x",
+            "owner__password__startswith:a",
+            "pk:x",
+            "date_modified__gte:soon",
+            "x:y",
+        ):
             response = await service.get(PATH, params={"q": query}, headers=user.headers)
             assert (response.status_code, list(response.json())) == (400, ["q"]), query

@@ -25,7 +25,11 @@ def form(*survey: dict[str, Any], **parts: Any) -> Content:
 
 
 def group(name: str, *inside: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"type": "begin_group", "name": name, "label": [name.upper()]}, *inside, {"type": "end_group"}]
+    return [
+        {"type": "begin_group", "name": name, "label": [name.upper()]},
+        *inside,
+        {"type": "end_group"},
+    ]
 
 
 def kinds(old: Content, new: Content) -> list[tuple[str, str, str]]:
@@ -38,10 +42,21 @@ def records(old: Content, new: Content, language: Language = Language.ENGLISH) -
 
 
 def test_changed_fields() -> None:
-    old = form(text("a", "Age", relevant="${b} = ''", required=True, **{"$kuid": "x", "$xpath": "a"}), text("b"))
-    new = form(text("a", "Your age", required=False, hint=["Years"], **{"$kuid": "y", "$xpath": "a"}), text("b"))
+    old = form(
+        text("a", "Age", relevant="${b} = ''", required=True, **{"$kuid": "x", "$xpath": "a"}),
+        text("b"),
+    )
+    new = form(
+        text("a", "Your age", required=False, hint=["Years"], **{"$kuid": "y", "$xpath": "a"}),
+        text("b"),
+    )
     [change] = records(old, new)
-    assert (change.change, change.name, change.label, change.type_label) == ("changed", "a", "Your age", "Text")
+    assert (change.change, change.name, change.label, change.type_label) == (
+        "changed",
+        "a",
+        "Your age",
+        "Text",
+    )
     assert {(each.field_label, each.old_text, each.new_text) for each in change.fields} == {
         ("Label", "Age", "Your age"),
         ("Hint", "", "Years"),
@@ -67,7 +82,9 @@ def test_a_question_that_moved_to_another_group() -> None:
 def test_a_renamed_group_does_not_move_its_questions() -> None:
     old = form(*group("g", text("a", **{"$xpath": "g/a"})))
     new = form(
-        {"type": "begin_group", "name": "h", "label": ["G"]}, text("a", **{"$xpath": "h/a"}), {"type": "end_group"}
+        {"type": "begin_group", "name": "h", "label": ["G"]},
+        text("a", **{"$xpath": "h/a"}),
+        {"type": "end_group"},
     )
     [change] = compare_contents(old, new)
     assert (change.change, change.old_name, change.name) == ("renamed", "g", "h")
@@ -75,13 +92,24 @@ def test_a_renamed_group_does_not_move_its_questions() -> None:
 
 def test_a_renamed_question() -> None:
     [change] = compare_contents(form(text("a", "Age")), form(text("age", "Age", hint=["x"])))
-    assert (change.change, change.old_name, change.name, len(change.fields)) == ("renamed", "a", "age", 1)
-    assert {change for _, change, _ in kinds(form(text("a", "A")), form(text("b", "B")))} == {"added", "removed"}
+    assert (change.change, change.old_name, change.name, len(change.fields)) == (
+        "renamed",
+        "a",
+        "age",
+        1,
+    )
+    assert {change for _, change, _ in kinds(form(text("a", "A")), form(text("b", "B")))} == {
+        "added",
+        "removed",
+    }
 
 
 def test_the_same_name_in_two_groups() -> None:
     def two(first: str, second: str) -> Content:
-        rows = (text("age", first, **{"$xpath": "g/age"}), text("age", second, **{"$xpath": "h/age"}))
+        rows = (
+            text("age", first, **{"$xpath": "g/age"}),
+            text("age", second, **{"$xpath": "h/age"}),
+        )
         return form(*group("g", rows[0]), *group("h", rows[1]))
 
     [change] = compare_contents(two("A", "B"), two("A", "C"))
@@ -93,7 +121,11 @@ def test_choices() -> None:
         return [{"list_name": "l", "name": name, "label": [label or name]} for name in names]
 
     old, new = form(choices=choices("a", "b", "c")), form(choices=choices("c", "a", "d"))
-    assert kinds(old, new) == [("choice", "moved", "c"), ("choice", "removed", "b"), ("choice", "added", "d")]
+    assert kinds(old, new) == [
+        ("choice", "moved", "c"),
+        ("choice", "removed", "b"),
+        ("choice", "added", "d"),
+    ]
     [change] = records(form(choices=choices("a")), form(choices=choices("a", label="A!")))
     assert (change.list_name, change.label, change.fields[0].new_text) == ("l", "A!", "A!")
     other = [{"list_name": "m", "name": "a", "label": ["a"]}]
@@ -104,13 +136,20 @@ def test_choices() -> None:
 
 
 def test_settings() -> None:
-    old, new = form(settings={"version": "1", "style": "pages"}), form(settings={"version": "2", "form_id": "x"})
+    old, new = (
+        form(settings={"version": "1", "style": "pages"}),
+        form(settings={"version": "2", "form_id": "x"}),
+    )
     assert sorted(kinds(old, new)) == [
         ("setting", "added", "form_id"),
         ("setting", "changed", "version"),
         ("setting", "removed", "style"),
     ]
-    assert {each.fields[0].field_label for each in records(old, new)} == {"Form ID", "Version", "Layout"}
+    assert {each.fields[0].field_label for each in records(old, new)} == {
+        "Form ID",
+        "Version",
+        "Layout",
+    }
 
 
 def test_languages() -> None:
@@ -145,11 +184,21 @@ CELLS = st.fixed_dictionaries(
     },
 )
 QUESTIONS = st.builds(
-    lambda name, kind, cells: {"type": kind, "name": name, **cells}, NAMES, st.sampled_from(["text", "integer"]), CELLS
+    lambda name, kind, cells: {"type": kind, "name": name, **cells},
+    NAMES,
+    st.sampled_from(["text", "integer"]),
+    CELLS,
 )
-GROUPS = st.builds(lambda name, inside: group(name, *inside), st.sampled_from("xyz"), st.lists(QUESTIONS, max_size=4))
+GROUPS = st.builds(
+    lambda name, inside: group(name, *inside),
+    st.sampled_from("xyz"),
+    st.lists(QUESTIONS, max_size=4),
+)
 CHOICES = st.builds(
-    lambda lst, name, cells: {"list_name": lst, "name": name, **cells}, st.sampled_from("lm"), NAMES, CELLS
+    lambda lst, name, cells: {"list_name": lst, "name": name, **cells},
+    st.sampled_from("lm"),
+    NAMES,
+    CELLS,
 )
 CONTENTS = st.builds(
     lambda parts, choices, settings: {
@@ -176,7 +225,9 @@ def meaning(row: dict[str, Any]) -> Any:
         for key, values in row.items()
         for place, value in enumerate(values if isinstance(values, list) else [values])
     }
-    return frozenset((*key, str(value)) for key, value in cells.items() if value not in (None, "", False))
+    return frozenset(
+        (*key, str(value)) for key, value in cells.items() if value not in (None, "", False)
+    )
 
 
 @given(CONTENTS)

@@ -40,7 +40,11 @@ def test_all_sheets() -> None:
         "Title",
     )
     assert [(sheet.name, sheet.headers, sheet.rows) for sheet in sheets[1:]] == [
-        ("choices", ["list_name", "label::A", "name"], [{"list_name": "l", "label::A": "One", "name": "1"}]),
+        (
+            "choices",
+            ["list_name", "label::A", "name"],
+            [{"list_name": "l", "label::A": "One", "name": "1"}],
+        ),
         (
             "settings",
             ["form_title", "id_string", "kobo--lock_all"],
@@ -86,8 +90,22 @@ def test_malformed_content(content: dict[str, Any], place: tuple[object, ...]) -
 
 
 def test_cells_are_text_and_bytes_are_equal() -> None:
-    texts = ["=1+1", '=cmd|" /C calc"!A0', "+1", "-1", "@x", "{=1}", "http://example.org", "007", "TRUE", "1e5", "'x"]
-    sheets = [ContentSheet("survey", ["type", "=1"], [{"type": text, "=1": text} for text in texts])]
+    texts = [
+        "=1+1",
+        '=cmd|" /C calc"!A0',
+        "+1",
+        "-1",
+        "@x",
+        "{=1}",
+        "http://example.org",
+        "007",
+        "TRUE",
+        "1e5",
+        "'x",
+    ]
+    sheets = [
+        ContentSheet("survey", ["type", "=1"], [{"type": text, "=1": text} for text in texts])
+    ]
     data = write_workbook(sheets, CREATED)
     rows = load_workbook(io.BytesIO(data))["survey"].iter_rows()
     assert [[(cell.value, cell.data_type, cell.hyperlink) for cell in row] for row in rows] == [
@@ -102,7 +120,10 @@ def test_cells_are_text_and_bytes_are_equal() -> None:
 
 def test_limits_of_excel() -> None:
     fits = ContentSheet("survey", ["a"], [{"a": "x" * MAX_CELL_CHARS}])
-    assert load_workbook(io.BytesIO(write_workbook([fits], CREATED)))["survey"]["A2"].value == "x" * MAX_CELL_CHARS
+    assert (
+        load_workbook(io.BytesIO(write_workbook([fits], CREATED)))["survey"]["A2"].value
+        == "x" * MAX_CELL_CHARS
+    )
     for sheet in (
         ContentSheet("survey", ["a"], [{}, {"a": "x" * (MAX_CELL_CHARS + 1)}]),
         ContentSheet("survey", [str(number) for number in range(16_385)], []),
@@ -119,11 +140,16 @@ CONTENT_TYPES = "[Content_Types].xml"
 def _with_broken_part(data: bytes, compression: int) -> bytes:
     """The same archive with unreadable bytes in the part that tells what kind of file it is."""
     written = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(written, "w", compression) as target:
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as source,
+        zipfile.ZipFile(written, "w", compression) as target,
+    ):
         for name in source.namelist():
             target.writestr(name, source.read(name))
         part = target.getinfo(CONTENT_TYPES)
-    start = part.header_offset + 30 + len(CONTENT_TYPES) + (4 if compression == zipfile.ZIP_LZMA else 0)
+    start = (
+        part.header_offset + 30 + len(CONTENT_TYPES) + (4 if compression == zipfile.ZIP_LZMA else 0)
+    )
     broken = bytearray(written.getvalue())
     broken[start : start + part.compress_size // 2] = b"\xff" * (part.compress_size // 2)
     return bytes(broken)

@@ -11,7 +11,9 @@ XFORM = (
     '<?xml version="1.0"?><h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:title>{title}</h:title></h:head>'
     "<h:body><label>&lt;h:title&gt;Not this&lt;/h:title&gt;</label></h:body></h:html>"
 )
-XML_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"), exclude_characters="\ufffe\uffff"))
+XML_TEXT = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"), exclude_characters="\ufffe\uffff")
+)
 
 
 def title(xform: str) -> str:
@@ -28,5 +30,7 @@ def test_any_name_becomes_the_title(first: str, second: str) -> None:
 
 
 def test_empty_title_and_characters_that_xml_does_not_allow() -> None:
-    assert title(set_title(XFORM.replace("<h:title>{title}</h:title>", "<h:title/>"), "New")) == "New"
+    assert (
+        title(set_title(XFORM.replace("<h:title>{title}</h:title>", "<h:title/>"), "New")) == "New"
+    )
     assert title(set_title(XFORM, "A\x0b\x00B\ud800\uffff")) == "AB"

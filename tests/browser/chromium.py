@@ -38,7 +38,9 @@ class PageTroubles:
 
     def _on_console(self, message: ConsoleMessage) -> None:
         # Chromium reports the status of a page that is an error page.
-        is_expected = self.expected_status >= 400 and f"status of {self.expected_status}" in message.text
+        is_expected = (
+            self.expected_status >= 400 and f"status of {self.expected_status}" in message.text
+        )
         if message.type in ("error", "warning") and not is_expected:
             self.found.append(f"console: {message.text}")
 

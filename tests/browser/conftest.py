@@ -13,7 +13,9 @@ from tests.browser.page_inspection import PageVisitor
 
 OpenPage = Callable[[Visitor], Page]
 
-expect.set_options(timeout=NAVIGATION_TIMEOUT_MS)  # the API documentation took more than 5 s on a busy machine
+expect.set_options(
+    timeout=NAVIGATION_TIMEOUT_MS
+)  # the API documentation took more than 5 s on a busy machine
 
 
 @pytest.fixture(scope="session")

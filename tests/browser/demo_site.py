@@ -63,7 +63,9 @@ class DemoSite:
             return []
         if role not in self.sessions:
             self.sessions[role] = self.log_in(USERNAMES[role])
-        return [{"name": SESSION_COOKIE.decode(), "value": self.sessions[role], "url": self.base_url}]
+        return [
+            {"name": SESSION_COOKIE.decode(), "value": self.sessions[role], "url": self.base_url}
+        ]
 
     def log_in(self, username: str) -> str:
         """Start a session as the login page does; return the value of its cookie."""
@@ -82,21 +84,32 @@ class DemoSite:
     def add_user(self, **fields: str) -> dict[str, Any]:
         """Tokens cannot create users: send the password."""
         with self.client(ANONYMOUS) as client:
-            answer = client.post("/api/v2/users/", json=fields, auth=(USERNAMES[SUPERUSER], PASSWORD))
+            answer = client.post(
+                "/api/v2/users/", json=fields, auth=(USERNAMES[SUPERUSER], PASSWORD)
+            )
         return dict(answer.raise_for_status().json())
 
     def create_superuser(self, username: str, first_name: str) -> str:
         """Create a superuser, which only the command line can do at first; return a token."""
-        data, options = self.process.data, ("--password-stdin", "--superuser", "--first", first_name)
+        data, options = (
+            self.process.data,
+            ("--password-stdin", "--superuser", "--first", first_name),
+        )
         done = run_command("user", "create", username, *options, data=data, stdin=PASSWORD)
         assert done.returncode == 0, done.stderr
         return run_command("token", "create", username, data=data).stdout.strip()
 
-    def import_file(self, role: str, filename: str, content: bytes, **fields: str) -> dict[str, Any]:
+    def import_file(
+        self, role: str, filename: str, content: bytes, **fields: str
+    ) -> dict[str, Any]:
         """Import a workbook and wait until it has ended; return its record."""
         with self.client(role) as client:
             files = {"file": (filename, content, WORKBOOK_TYPE)}
-            url = client.post("/api/v2/imports/", files=files, data=fields).raise_for_status().json()["url"]
+            url = (
+                client.post("/api/v2/imports/", files=files, data=fields)
+                .raise_for_status()
+                .json()["url"]
+            )
             until = time.monotonic() + TIMEOUT_SECONDS
             while (record := client.get(url).raise_for_status().json())["status"] == "processing":
                 assert time.monotonic() < until, record
@@ -118,8 +131,14 @@ class DemoSite:
                     client.get(f"/api/v2/{path}/?limit=1000", headers={"Accept-Language": language})
                     for path in ("country", "region", "disaster_type")
                 ]
-            records = [record for answer in answers for record in answer.raise_for_status().json()["results"]]
-            names = {str(record.get(key) or "") for record in records for key in ("name", "region_name")}
+            records = [
+                record
+                for answer in answers
+                for record in answer.raise_for_status().json()["results"]
+            ]
+            names = {
+                str(record.get(key) or "") for record in records for key in ("name", "region_name")
+            }
             self._names[language] = frozenset(names - {""})
         return self._names[language]
 
@@ -136,7 +155,9 @@ def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[Demo
         for role in (SUPERUSER, USER, COLLEAGUE):
             create = site.create_superuser if role == SUPERUSER else site.create_user
             site.tokens[role] = create(USERNAMES[role], site.texts.first_name or FIRST_NAMES[role])
-        site.paths["invitation"] = httpx.URL(site.add_user(username=MEMBER)["invitation"]["url"]).path
+        site.paths["invitation"] = httpx.URL(
+            site.add_user(username=MEMBER)["invitation"]["url"]
+        ).path
         _create_forms(site)
         _create_imports(site)
         _create_team(site)
@@ -162,11 +183,22 @@ def _create_forms(site: DemoSite) -> None:
         USER, "POST", "/api/v2/assets/", json={"name": texts.collection, "asset_type": "collection"}
     )["uid"]
     site.paths["collection"] = f"/api/v2/assets/{collection}/"
-    site.send(USER, "PATCH", site.paths["other_form"], json={"parent": f"/api/v2/assets/{collection}/"})
-    empty = site.send(USER, "POST", "/api/v2/assets/", json={"name": "Draft", "asset_type": "empty"})["uid"]
+    site.send(
+        USER, "PATCH", site.paths["other_form"], json={"parent": f"/api/v2/assets/{collection}/"}
+    )
+    empty = site.send(
+        USER, "POST", "/api/v2/assets/", json={"name": "Draft", "asset_type": "empty"}
+    )["uid"]
     site.paths["empty_form"] = f"/api/v2/assets/{empty}/"
-    deleted = site.send(USER, "POST", "/api/v2/assets/", json={"name": texts.form, "asset_type": "collection"})["uid"]
-    site.send(USER, "POST", "/api/v2/assets/", json={"name": "Draft", "parent": f"/api/v2/assets/{deleted}/"})
+    deleted = site.send(
+        USER, "POST", "/api/v2/assets/", json={"name": texts.form, "asset_type": "collection"}
+    )["uid"]
+    site.send(
+        USER,
+        "POST",
+        "/api/v2/assets/",
+        json={"name": "Draft", "parent": f"/api/v2/assets/{deleted}/"},
+    )
     payload = {"action": "delete", "asset_uids": [deleted]}
     site.send(USER, "POST", "/api/v2/assets/bulk/", json={"payload": payload})
 
@@ -181,13 +213,18 @@ def _create_imports(site: DemoSite) -> None:
     files = {
         "complete_import": (site.texts.filename, demo_forms.household("Copy")),
         "import_with_problems": (site.texts.filename, demo_forms.with_problems(site.texts.label)),
-        "import_with_warnings": ("water points.xlsx", demo_forms.with_warnings("Water points, second try")),
+        "import_with_warnings": (
+            "water points.xlsx",
+            demo_forms.with_warnings("Water points, second try"),
+        ),
         "hostile_import": ("bomb.xlsx", billion_laughs()),
     }
     for name, (filename, content) in files.items():
         record = site.import_file(USER, filename, content)
         site.paths[name] = httpx.URL(record["url"]).path
-    again = site.import_file(USER, site.texts.filename, demo_forms.household(site.texts.form), if_exists="ask")
+    again = site.import_file(
+        USER, site.texts.filename, demo_forms.household(site.texts.form), if_exists="ask"
+    )
     site.paths["import_of_existing_form"] = httpx.URL(again["url"]).path
 
 
@@ -195,19 +232,33 @@ def _create_team(site: DemoSite) -> None:
     body = {"name": site.texts.team, "description": site.texts.label[:200]}
     uid = site.send(USER, "POST", "/api/v2/teams/", json=body)["uid"]
     site.paths["team"], site.paths["team_uid"] = f"/api/v2/teams/{uid}/", uid
-    site.send(USER, "POST", f"/api/v2/teams/{uid}/members/", json={"users": [USERNAMES[COLLEAGUE], MEMBER]})
+    site.send(
+        USER,
+        "POST",
+        f"/api/v2/teams/{uid}/members/",
+        json={"users": [USERNAMES[COLLEAGUE], MEMBER]},
+    )
     with site.client(ANONYMOUS) as client:  # not with a token
-        for path, body in (("", {"username": "wash_sync", "team": uid}), ("wash_sync/tokens/", {"name": "Server"})):
+        for path, body in (
+            ("", {"username": "wash_sync", "team": uid}),
+            ("wash_sync/tokens/", {"name": "Server"}),
+        ):
             auth = (USERNAMES[USER], PASSWORD)
             client.post(f"/api/v2/service-accounts/{path}", json=body, auth=auth).raise_for_status()
 
 
 def _share(site: DemoSite) -> None:
     assignments = site.paths["form"] + "permission-assignments/"
-    partial = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": [USERNAMES[USER]]}}]}]
+    partial = [
+        {"url": "view_submissions", "filters": [{"_submitted_by": {"$in": [USERNAMES[USER]]}}]}
+    ]
     for body in (
         {"user": USERNAMES[COLLEAGUE], "permission": "change_asset"},
-        {"user": USERNAMES[SUPERUSER], "permission": "partial_submissions", "partial_permissions": partial},
+        {
+            "user": USERNAMES[SUPERUSER],
+            "permission": "partial_submissions",
+            "partial_permissions": partial,
+        },
         {"user": "AnonymousUser", "permission": "view_asset"},
         {"team": site.paths["team_uid"], "permission": "view_submissions"},
     ):
@@ -225,9 +276,13 @@ def _share(site: DemoSite) -> None:
 
 
 def _create_events(site: DemoSite) -> None:
-    site.send(SUPERUSER, "PUT", f"{EVENT_PATH}{HAND_WRITTEN_EVENT}/", json=hand_written_event(site.texts))
+    site.send(
+        SUPERUSER, "PUT", f"{EVENT_PATH}{HAND_WRITTEN_EVENT}/", json=hand_written_event(site.texts)
+    )
     site.paths["event"] = f"{EVENT_PATH}{HAND_WRITTEN_EVENT}/"
-    demo_event = site.send(ANONYMOUS, "GET", EVENT_PATH, params={"limit": "1", "ordering": "-num_affected"})
+    demo_event = site.send(
+        ANONYMOUS, "GET", EVENT_PATH, params={"limit": "1", "ordering": "-num_affected"}
+    )
     site.paths["demo_event"] = f"{EVENT_PATH}{demo_event['results'][0]['id']}/"
 
 

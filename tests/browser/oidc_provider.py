@@ -31,11 +31,16 @@ class OIDCProviderProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
-    def start(self, *, code_delay: int = 0, clock_difference: int = 0, wrong_issuer: str = "") -> None:
+    def start(
+        self, *, code_delay: int = 0, clock_difference: int = 0, wrong_issuer: str = ""
+    ) -> None:
         """Start it at the same address as before, with new keys, without the sessions and grants that it had."""
         options = {
             "issuer": self.issuer,
@@ -48,7 +53,10 @@ class OIDCProviderProcess:
             "wrongIssuer": wrong_issuer,
         }
         self._process = subprocess.Popen(
-            [NODE, self._script, json.dumps(options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+            [NODE, self._script, json.dumps(options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
         )
         assert self._process.stdout
         lines = iter(self._process.stdout.readline, "")

@@ -9,7 +9,14 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions.catalogue import PERMISSIONS
-from tests.browser.chromium import DESKTOP, HEIGHT, NAVIGATION_TIMEOUT_MS, PageTroubles, Visitor, new_context
+from tests.browser.chromium import (
+    DESKTOP,
+    HEIGHT,
+    NAVIGATION_TIMEOUT_MS,
+    PageTroubles,
+    Visitor,
+    new_context,
+)
 from tests.browser.demo_site import DemoSite
 from tests.browser.page_inventory import PageEntry
 from tests.npm import node_modules
@@ -55,7 +62,10 @@ class LoadedPage:
             self.page.evaluate(_axe_source())  # by the protocol of the debugger: the CSP stays on
             self._has_axe = True
         found = self.page.evaluate(_RUN_AXE, _AXE_TAGS)
-        return [f"{width} {color_scheme}: {each['id']}: {each['help']}: {each['nodes']}" for each in found]
+        return [
+            f"{width} {color_scheme}: {each['id']}: {each['help']}: {each['nodes']}"
+            for each in found
+        ]
 
     def layout_errors(self, width: int) -> list[str]:
         """Horizontal scrolling, clipped text and texts on top of each other, also with wider text spacing."""
@@ -68,14 +78,19 @@ class LoadedPage:
 
     def _layout_errors(self, where: str) -> list[str]:
         checks = ("horizontalScroll", "clippedText", "overlappingText")
-        return [f"{where}: {check}: {each}" for check in checks for each in self.call(check)[:MAX_SHOWN]]
+        return [
+            f"{where}: {check}: {each}" for check in checks for each in self.call(check)[:MAX_SHOWN]
+        ]
 
     def interface_texts(self) -> list[str]:
         texts: list[str] = self.call("interfaceTexts")
         return texts
 
     def raw_names(self) -> list[str]:
-        return [f"raw name: {each}" for each in self.call("rawNames", [each.codename for each in PERMISSIONS])]
+        return [
+            f"raw name: {each}"
+            for each in self.call("rawNames", [each.codename for each in PERMISSIONS])
+        ]
 
     def injected_code(self) -> list[str]:
         return [f"injected: {each}" for each in self.call("injectedCode")]
@@ -89,7 +104,9 @@ class PageVisitor:
         self._site = site
         self._tabs: dict[tuple[Language, str], tuple[Page, PageTroubles]] = {}
 
-    def open(self, entry: PageEntry, language: Language, with_open_disclosures: bool = True) -> LoadedPage:
+    def open(
+        self, entry: PageEntry, language: Language, with_open_disclosures: bool = True
+    ) -> LoadedPage:
         page, troubles = self._tab(entry, language)
         troubles.expected_status = entry.status
         page.set_viewport_size({"width": DESKTOP, "height": HEIGHT})

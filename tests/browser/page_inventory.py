@@ -14,7 +14,9 @@ class PageEntry:
     role: str = ANONYMOUS
     status: int = 200
     is_external: bool = False  # Swagger UI: in English only, written by others
-    like: str = ""  # the entry with the same template and parts that `make test` looks at with axe instead
+    like: str = (
+        ""  # the entry with the same template and parts that `make test` looks at with axe instead
+    )
 
     def url(self, site: DemoSite) -> str:
         return self.path.format(**site.paths)
@@ -39,7 +41,12 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("account-sessions", "/api/v2/account/sessions/", USER, like="account-tokens"),
     PageEntry("service-accounts", "/api/v2/service-accounts/", USER),
     PageEntry("service-account", "/api/v2/service-accounts/wash_sync/", USER),
-    PageEntry("service-account-tokens", "/api/v2/service-accounts/wash_sync/tokens/", USER, like="account-tokens"),
+    PageEntry(
+        "service-account-tokens",
+        "/api/v2/service-accounts/wash_sync/tokens/",
+        USER,
+        like="account-tokens",
+    ),
     PageEntry("account-identities", "/api/v2/account/identities/", USER, like="account-tokens"),
     PageEntry("invitation", "{invitation}"),
     PageEntry("invitation-used", "/invitation/nothing/", status=404, like="error-not-found"),
@@ -49,9 +56,13 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("recipes", "/docs/recipes/"),
     PageEntry("permissions", _PERMISSIONS),
     PageEntry("permission", f"{_PERMISSIONS}manage_asset/"),
-    PageEntry("permission-effects", f"{_PERMISSIONS}view_submissions/effects/?held=partial_submissions"),
     PageEntry(
-        "permissions-what-if", f"{_PERMISSIONS}?view_submissions=assign&partial_submissions=held", like="permissions"
+        "permission-effects", f"{_PERMISSIONS}view_submissions/effects/?held=partial_submissions"
+    ),
+    PageEntry(
+        "permissions-what-if",
+        f"{_PERMISSIONS}?view_submissions=assign&partial_submissions=held",
+        like="permissions",
     ),
     PageEntry("permissions-what-if-result", f"{_PERMISSIONS}effects/?assign=view_submissions"),
     PageEntry("events", _EVENTS),
@@ -91,14 +102,25 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("sharing", "{form}permission-assignments/", USER),
     PageEntry("sharing-colleague", "{form}permission-assignments/", COLLEAGUE, like="sharing"),
     PageEntry("sharing-change", "{form}permission-assignments/?change=omar", USER),
-    PageEntry("sharing-remove", "{form}permission-assignments/?remove=omar", USER, like="sharing-change"),
-    PageEntry("sharing-leave", "{form}permission-assignments/?leave=1", COLLEAGUE, like="sharing-change"),
+    PageEntry(
+        "sharing-remove", "{form}permission-assignments/?remove=omar", USER, like="sharing-change"
+    ),
+    PageEntry(
+        "sharing-leave", "{form}permission-assignments/?leave=1", COLLEAGUE, like="sharing-change"
+    ),
     PageEntry("sharing-collection", "{collection}permission-assignments/", USER, like="sharing"),
     PageEntry("sharing-history", "{form}permission-assignments/history/", USER),
     PageEntry("form-history", "{form}history/", USER),
-    PageEntry("sharing-why", "{form}permission-assignments/explain/?user=omar&permission=view_asset", USER),
+    PageEntry(
+        "sharing-why", "{form}permission-assignments/explain/?user=omar&permission=view_asset", USER
+    ),
     PageEntry("assignment", "{assignment}", USER),
-    PageEntry("sharing-remove-member", "{form}permission-assignments/?remove=lucia", USER, like="sharing-change"),
+    PageEntry(
+        "sharing-remove-member",
+        "{form}permission-assignments/?remove=lucia",
+        USER,
+        like="sharing-change",
+    ),
     PageEntry(
         "sharing-why-team",
         "{form}permission-assignments/explain/?user=lucia&permission=view_submissions",
@@ -115,7 +137,9 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("imports", "/api/v2/imports/", USER),
     PageEntry("imports-none", "/api/v2/imports/", COLLEAGUE, like="imports"),
     PageEntry("imports-anonymous", "/api/v2/imports/", like="imports"),
-    PageEntry("imports-new-version", "/api/v2/imports/?destination={form_uid}", USER, like="imports"),
+    PageEntry(
+        "imports-new-version", "/api/v2/imports/?destination={form_uid}", USER, like="imports"
+    ),
     PageEntry("import-complete", "{complete_import}", USER, like="import-problems"),
     PageEntry("import-problems", "{import_with_problems}", USER),
     PageEntry("import-warnings", "{import_with_warnings}", USER, like="import-problems"),

@@ -50,11 +50,14 @@ DOCS_IMAGES = (
 )
 
 
-def take_screenshots(browser: Browser, site: DemoSite, folder: Path, pages: tuple[PageEntry, ...]) -> None:
+def take_screenshots(
+    browser: Browser, site: DemoSite, folder: Path, pages: tuple[PageEntry, ...]
+) -> None:
     for kind in KINDS:
         for role in sorted({entry.role for entry in pages}):
             with_role = [entry for entry in pages if entry.role == role]
-            context = new_context(browser, site, Visitor(role, kind.language, kind.color_scheme, kind.width))  # type: ignore[arg-type]
+            visitor = Visitor(role, kind.language, kind.color_scheme, kind.width)  # type: ignore[arg-type]
+            context = new_context(browser, site, visitor)
             page = context.new_page()
             page.emulate_media(media=kind.media, color_scheme=kind.color_scheme)  # type: ignore[arg-type]
             for entry in with_role:
@@ -75,9 +78,13 @@ def _save(page: Page, path: Path, kind: ScreenshotKind, max_height: int) -> None
     """Save the whole page, up to a height, with a palette of 256 colours: a third of the size."""
     height = min(page.evaluate("document.documentElement.scrollHeight"), max_height)
     path.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": kind.width, "height": height})
+    page.screenshot(
+        path=path, full_page=True, clip={"x": 0, "y": 0, "width": kind.width, "height": height}
+    )
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(colors=256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small = picture.convert("RGB").quantize(
+            colors=256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
     small.save(path, optimize=True)
 
 
@@ -101,11 +108,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Take screenshots of every page.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="Names of pages, separated by commas.")
-    parser.add_argument("--docs", action="store_true", help="Also take those of README and the guide.")
+    parser.add_argument(
+        "--docs", action="store_true", help="Also take those of README and the guide."
+    )
     arguments = parser.parse_args()
     only = set(filter(None, arguments.only.split(",")))
     pages = tuple(entry for entry in PAGES if not only or entry.name in only)
-    with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright, serve_demo_site(Path(data)) as site:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        sync_playwright() as playwright,
+        serve_demo_site(Path(data)) as site,
+    ):
         create_large_form(site)
         browser = launch_chromium(playwright)
         take_screenshots(browser, site, arguments.folder, pages)

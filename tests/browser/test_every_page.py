@@ -21,7 +21,9 @@ from tests.browser.untranslated import find_untranslated
 
 
 @pytest.mark.parametrize("entry", PAGES, ids=str)
-def test_page(site: DemoSite, page_visitor: PageVisitor, html_validator: HTMLValidator, entry: PageEntry) -> None:
+def test_page(
+    site: DemoSite, page_visitor: PageVisitor, html_validator: HTMLValidator, entry: PageEntry
+) -> None:
     page = page_visitor.open(entry, Language.ENGLISH)
     found = [] if page.response.status == entry.status else [f"status {page.response.status}"]
     found += page.injected_code()
@@ -78,7 +80,11 @@ def test_every_page_is_in_the_inventory(site: DemoSite) -> None:
             pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", operation.route.path))
             entries = [entry for entry in PAGES if pattern.fullmatch(entry.url(site).split("?")[0])]
             assert entries, f"{operation.name} {operation.route.path} is not in PAGES"
-            template = PAGE_VIEWS[operation.name].template if operation.name in PAGE_VIEWS else operation.name
+            template = (
+                PAGE_VIEWS[operation.name].template
+                if operation.name in PAGE_VIEWS
+                else operation.name
+            )
             templates.add(template)
             if not all(entry.like for entry in entries):
                 seen_with_axe.add(template)

@@ -39,7 +39,9 @@ def test_form_on_another_site_is_refused(browser: Browser, site: DemoSite, name:
     with page.expect_navigation():
         page.get_by_role("button", name="Win").click()
     page.goto("/")
-    expect(page.locator("header bdi")).to_have_text(USERNAMES[SUPERUSER])  # neither logged out nor somebody else
+    expect(page.locator("header bdi")).to_have_text(
+        USERNAMES[SUPERUSER]
+    )  # neither logged out nor somebody else
     with site.client(SUPERUSER) as client:
         assert client.get("/api/v2/users/mallory/").status_code == 404
         assert "Forged" not in client.get("/api/v2/assets/?limit=1000").text
@@ -48,11 +50,19 @@ def test_form_on_another_site_is_refused(browser: Browser, site: DemoSite, name:
 
 def test_every_form_refuses_other_sites(site: DemoSite) -> None:
     """Even if a browser sent the cookie, and the token of the page."""
-    paths = {operation.name: operation.route.path for operation in operations() if operation.route.method == "GET"}
+    paths = {
+        operation.name: operation.route.path
+        for operation in operations()
+        if operation.route.method == "GET"
+    }
     session = site.cookies(SUPERUSER)[0]
     cookies = {session["name"]: session["value"]}
     with_token = {"csrf_token": csrf_token(session["value"])}
-    options: dict[str, Any] = {"cookies": cookies, "headers": {"Accept": "text/html"}, "timeout": TIMEOUT_SECONDS}
+    options: dict[str, Any] = {
+        "cookies": cookies,
+        "headers": {"Accept": "text/html"},
+        "timeout": TIMEOUT_SECONDS,
+    }
     with httpx.Client(base_url=site.base_url, **options) as client:
         for operation, form in FORMS:
             path = paths[operation].format_map(_PathValues(site))
@@ -67,8 +77,15 @@ class _PathValues(dict[str, str]):
     """Values for the parameters in paths, taken from the demo site."""
 
     def __init__(self, site: DemoSite) -> None:
-        names = {"uid": "form", "version": "newest_version", "assignment": "assignment", "id": "event"}
-        super().__init__({name: site.paths[path].rstrip("/").split("/")[-1] for name, path in names.items()})
+        names = {
+            "uid": "form",
+            "version": "newest_version",
+            "assignment": "assignment",
+            "id": "event",
+        }
+        super().__init__(
+            {name: site.paths[path].rstrip("/").split("/")[-1] for name, path in names.items()}
+        )
         self.update(codename="view_asset", username=USERNAMES[USER])
 
     def __missing__(self, name: str) -> str:

@@ -57,7 +57,9 @@ REFLECTED = (
 
 
 @pytest.fixture(scope="module")
-def hostile_visitor(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageVisitor]:
+def hostile_visitor(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PageVisitor]:
     """Pages of a site in which everything that users can name is an attack."""
     with serve_demo_site(tmp_path_factory.mktemp("hostile"), HOSTILE) as site:
         visitor = PageVisitor(browser, site)
@@ -65,7 +67,9 @@ def hostile_visitor(browser: Browser, tmp_path_factory: pytest.TempPathFactory) 
         visitor.close()
 
 
-@pytest.mark.parametrize("entry", [entry for entry in PAGES if "large_form" not in entry.path], ids=str)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in PAGES if "large_form" not in entry.path], ids=str
+)
 def test_stored_scripts_do_not_run(hostile_visitor: PageVisitor, entry: PageEntry) -> None:
     page = hostile_visitor.open(entry, Language.ENGLISH)
     assert page.injected_code() == []
@@ -74,7 +78,9 @@ def test_stored_scripts_do_not_run(hostile_visitor: PageVisitor, entry: PageEntr
 
 
 @pytest.mark.parametrize(("path", "parameter"), REFLECTED)
-def test_reflected_scripts_do_not_run(page_visitor: PageVisitor, site: DemoSite, path: str, parameter: str) -> None:
+def test_reflected_scripts_do_not_run(
+    page_visitor: PageVisitor, site: DemoSite, path: str, parameter: str
+) -> None:
     for role in (ANONYMOUS, USER, *([SUPERUSER] if "users" in path else [])):
         address = f"{path}?{urlencode({parameter: PAYLOAD})}"
         with site.client(role) as client:

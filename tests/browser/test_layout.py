@@ -33,7 +33,9 @@ _DISTANCE_FROM_START = """element => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["home", "events", "form", "versions", "sharing", "import-problems", "account"])
+@pytest.mark.parametrize(
+    "name", ["home", "events", "form", "versions", "sharing", "import-problems", "account"]
+)
 def test_paper_has_the_content_only(page_visitor: PageVisitor, name: str) -> None:
     loaded = page_visitor.open(ENTRIES[name], Language.FRENCH, with_open_disclosures=False)
     loaded.resize(A4_WIDTH)
@@ -46,8 +48,12 @@ def test_paper_has_the_content_only(page_visitor: PageVisitor, name: str) -> Non
         loaded.page.emulate_media(media="screen")
 
 
-@pytest.mark.parametrize(("name", "selector"), [("event", "h1"), ("events-filtered", "th a:text('Kenya: Flood')")])
-def test_english_names_begin_at_the_right_in_arabic(page_visitor: PageVisitor, name: str, selector: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "selector"), [("event", "h1"), ("events-filtered", "th a:text('Kenya: Flood')")]
+)
+def test_english_names_begin_at_the_right_in_arabic(
+    page_visitor: PageVisitor, name: str, selector: str
+) -> None:
     loaded = page_visitor.open(ENTRIES[name], Language.ARABIC)
     loaded.resize(PHONE)
     assert loaded.page.locator(selector).first.evaluate(_DISTANCE_FROM_START) < 2
@@ -57,7 +63,9 @@ def test_marked_cells_keep_the_direction_of_their_text_in_arabic(page_visitor: P
     """The word before them that only screen readers get is Arabic."""
     loaded = page_visitor.open(ENTRIES["import-problems"], Language.ARABIC)
     cells = loaded.page.locator(".sheet-rows .marked")
-    directions = cells.evaluate_all("cells => cells.map(cell => [cell.innerText, getComputedStyle(cell).direction])")
+    directions = cells.evaluate_all(
+        "cells => cells.map(cell => [cell.innerText, getComputedStyle(cell).direction])"
+    )
     latin = [direction for text, direction in directions if "${" in text]
     assert latin
     assert set(latin) == {"ltr"}
@@ -65,7 +73,9 @@ def test_marked_cells_keep_the_direction_of_their_text_in_arabic(page_visitor: P
 
 @pytest.mark.parametrize("width", [PHONE, ZOOMED, DESKTOP])
 @pytest.mark.parametrize("language", [Language.FRENCH, Language.SPANISH])
-def test_placeholders_are_readable(page_visitor: PageVisitor, language: Language, width: int) -> None:
+def test_placeholders_are_readable(
+    page_visitor: PageVisitor, language: Language, width: int
+) -> None:
     loaded = page_visitor.open(ENTRIES["events"], language)
     loaded.resize(width)
     assert loaded.call("clippedPlaceholders") == []
@@ -93,14 +103,20 @@ def test_phone_cuts_no_graph_off(page_visitor: PageVisitor) -> None:
 def test_phone_shows_all_columns_of_the_guide(page_visitor: PageVisitor) -> None:
     loaded = page_visitor.open(ENTRIES["guide"], Language.ENGLISH)
     loaded.resize(PHONE)
-    hidden = "tables => tables.filter(each => each.scrollWidth > each.parentElement.clientWidth).length"
+    hidden = (
+        "tables => tables.filter(each => each.scrollWidth > each.parentElement.clientWidth).length"
+    )
     assert loaded.page.locator(".document table").evaluate_all(hidden) == 0
 
 
 def test_focus_follows_the_header_on_a_phone(page_visitor: PageVisitor) -> None:
     loaded = page_visitor.open(ENTRIES["home-user"], Language.ENGLISH)
     loaded.resize(PHONE)
-    tops = [box["y"] for each in loaded.page.locator(".site-header > *").all() if (box := each.bounding_box())]
+    tops = [
+        box["y"]
+        for each in loaded.page.locator(".site-header > *").all()
+        if (box := each.bounding_box())
+    ]
     assert (len(tops), tops) == (3, sorted(tops))
 
 
@@ -149,7 +165,9 @@ def test_notices_get_the_focus(open_page: Callable[[Visitor], Page]) -> None:
     expect(page.locator(".notice")).to_be_focused()
 
 
-def test_choices_are_on_the_side_of_their_question(open_page: Callable[[Visitor], Page], site: DemoSite) -> None:
+def test_choices_are_on_the_side_of_their_question(
+    open_page: Callable[[Visitor], Page], site: DemoSite
+) -> None:
     """In Arabic on a page in French: the marks before the choices, too."""
     page = open_page(Visitor(USER, Language.FRENCH))
     page.goto(ENTRIES["form"].url(site) + "?language=ar")
@@ -165,7 +183,9 @@ def test_swagger_ui_writes_when_logged_in(open_page: Callable[[Visitor], Page]) 
     operation = page.locator("[id$=asset_creation]")
     operation.locator("textarea").fill('{"name": "From the documentation", "asset_type": "empty"}')
     operation.locator(".execute").click()
-    expect(operation.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("201")
+    expect(
+        operation.locator(".live-responses-table tbody .response-col_status").first
+    ).to_contain_text("201")
 
 
 def test_menu_closes_by_a_click_elsewhere(open_page: Callable[[Visitor], Page]) -> None:
@@ -206,7 +226,9 @@ def _compressed_size(site: DemoSite, entry: PageEntry, role: str, language: Lang
     headers = {"Accept": "text/html", "Accept-Language": language.value, "Accept-Encoding": "br"}
     cookies = {cookie["name"]: cookie["value"] for cookie in site.cookies(role)}
     with (
-        httpx.Client(base_url=site.base_url, headers=headers, cookies=cookies, timeout=TIMEOUT_SECONDS) as client,
+        httpx.Client(
+            base_url=site.base_url, headers=headers, cookies=cookies, timeout=TIMEOUT_SECONDS
+        ) as client,
         client.stream("GET", entry.url(site)) as answer,
     ):
         assert answer.status_code == 200

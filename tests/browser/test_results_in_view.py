@@ -13,7 +13,9 @@ from tests.browser.demo_site import COLLEAGUE, SUPERUSER, USER, USERNAMES, DemoS
 OpenScreen = Callable[..., Page]
 RESULT = "main > .notice, #error-summary, #preview, .outcome[role=status]"
 PHONE_AND_DESKTOP = pytest.mark.parametrize(
-    ("width", "has_javascript"), [(PHONE, True), (DESKTOP, True), (PHONE, False)], ids=["phone", "desktop", "no-script"]
+    ("width", "has_javascript"),
+    [(PHONE, True), (DESKTOP, True), (PHONE, False)],
+    ids=["phone", "desktop", "no-script"],
 )
 
 
@@ -39,13 +41,17 @@ class FormSender:
         self._page.goto(path)
 
     def fill(self, form: str, **values: str) -> None:
-        for details in self._page.locator("details:not([open])", has=self._page.locator(f"#form-{form}")).all():
+        for details in self._page.locator(
+            "details:not([open])", has=self._page.locator(f"#form-{form}")
+        ).all():
             details.locator("summary").first.click()
         for name, value in values.items():
             self._page.locator(f"#{form}-{name}").fill(value)
 
     def send(self, button: str) -> None:
-        self._press(self._page.get_by_role("main").get_by_role("button", name=button, exact=True).first)
+        self._press(
+            self._page.get_by_role("main").get_by_role("button", name=button, exact=True).first
+        )
 
     def _press(self, button: Locator) -> None:
         button.scroll_into_view_if_needed()
@@ -57,11 +63,15 @@ class FormSender:
         screen = self._page.viewport_size
         assert box
         assert screen
-        assert 0 <= box["y"] < screen["height"] - 40, f"{self._page.url}: {result.inner_text()[:80]} is at {box['y']}"
+        assert 0 <= box["y"] < screen["height"] - 40, (
+            f"{self._page.url}: {result.inner_text()[:80]} is at {box['y']}"
+        )
 
 
 @PHONE_AND_DESKTOP
-def test_forms_of_users(open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool) -> None:
+def test_forms_of_users(
+    open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool
+) -> None:
     owner, heir = (f"{name}_{secrets.token_hex(3)}" for name in ("leila", "bashir"))
     site.tokens[owner] = site.create_user(owner)
     site.create_user(heir)
@@ -88,7 +98,9 @@ def test_forms_of_users(open_screen: OpenScreen, site: DemoSite, width: int, has
 
 
 @PHONE_AND_DESKTOP
-def test_forms_of_teams(open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool) -> None:
+def test_forms_of_teams(
+    open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool
+) -> None:
     names = [f"member_{number}_{secrets.token_hex(3)}" for number in range(3)]
     for name in names:
         site.add_user(username=name)
@@ -107,11 +119,18 @@ def test_forms_of_teams(open_screen: OpenScreen, site: DemoSite, width: int, has
 
 
 @PHONE_AND_DESKTOP
-def test_forms_of_forms(open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool) -> None:
+def test_forms_of_forms(
+    open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool
+) -> None:
     content = {
-        "survey": [{"type": "text", "name": f"q{number}", "label": [f"Question {number}"]} for number in range(40)]
+        "survey": [
+            {"type": "text", "name": f"q{number}", "label": [f"Question {number}"]}
+            for number in range(40)
+        ]
     }
-    asset = site.send(USER, "POST", "/api/v2/assets/", json={"name": "Long form", "content": content})
+    asset = site.send(
+        USER, "POST", "/api/v2/assets/", json={"name": "Long form", "content": content}
+    )
     page = open_screen(USER, width, has_javascript)
     sender = FormSender(page)
     sender.open(asset["url"])
@@ -134,7 +153,9 @@ def test_forms_of_forms(open_screen: OpenScreen, site: DemoSite, width: int, has
 
 
 @PHONE_AND_DESKTOP
-def test_forms_of_the_account(open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool) -> None:
+def test_forms_of_the_account(
+    open_screen: OpenScreen, site: DemoSite, width: int, has_javascript: bool
+) -> None:
     sender = FormSender(open_screen(COLLEAGUE, width, has_javascript))
     sender.open("/account/")
     sender.fill("create-token", name="laptop")
@@ -145,6 +166,10 @@ def test_check_of_a_file_without_javascript(open_screen: OpenScreen) -> None:
     page = open_screen(USER, PHONE, False)
     sender = FormSender(page)
     sender.open("/api/v2/imports/")
-    csv: FilePayload = {"name": "a.csv", "mimeType": "text/csv", "buffer": b"type,name,label\ntext,a,A\n"}
+    csv: FilePayload = {
+        "name": "a.csv",
+        "mimeType": "text/csv",
+        "buffer": b"type,name,label\ntext,a,A\n",
+    }
     page.locator("#form-upload input[type=file]").set_input_files([csv])
     sender.send("Check only")

@@ -27,7 +27,11 @@ def click(page: Page, permission: str) -> None:
 
 
 def ticked(page: Page) -> set[str]:
-    return set(page.locator("[name=permissions]:checked").evaluate_all("boxes => boxes.map((box) => box.value)"))
+    return set(
+        page.locator("[name=permissions]:checked").evaluate_all(
+            "boxes => boxes.map((box) => box.value)"
+        )
+    )
 
 
 def test_the_script_agrees_with_the_server(open_page: OpenPage, site: DemoSite) -> None:
@@ -44,7 +48,9 @@ def test_the_script_agrees_with_the_server(open_page: OpenPage, site: DemoSite) 
 
 
 @pytest.mark.parametrize("has_javascript", [True, False])
-def test_the_same_after_a_preview(open_page: OpenPage, site: DemoSite, has_javascript: bool) -> None:
+def test_the_same_after_a_preview(
+    open_page: OpenPage, site: DemoSite, has_javascript: bool
+) -> None:
     page = open_form(open_page, site, has_javascript=has_javascript)
     page.get_by_label("Username").fill("sara")
     click(page, "change_asset")

@@ -18,7 +18,9 @@ SAME_EVERYWHERE = re.compile(
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _ARABIC_LETTER = re.compile(r"[\u0620-\u064a]")
-_AROUND = re.compile(r"^[^\w(“«]+|[\s:]+$|: [\d.,\s\u202f\u00a0]+$")  # signs before a text, and a number after it
+_AROUND = re.compile(
+    r"^[^\w(“«]+|[\s:]+$|: [\d.,\s\u202f\u00a0]+$"
+)  # signs before a text, and a number after it
 _PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
@@ -26,7 +28,9 @@ _PLACEHOLDER = re.compile(r"\{[^}]*\}")
 def _messages(language: Language) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """The forms of each message in English and in a language."""
     with catalog_path(language).open("rb") as file:
-        return tuple((_forms(message.id), _forms(message.string)) for message in read_po(file) if message.id)
+        return tuple(
+            (_forms(message.id), _forms(message.string)) for message in read_po(file) if message.id
+        )
 
 
 def _forms(text: object) -> tuple[str, ...]:
@@ -42,16 +46,28 @@ def _translated_pattern(language: Language) -> re.Pattern[str]:
 @cache
 def _english_pattern(language: Language) -> re.Pattern[str]:
     """Matches messages in English that a language says differently."""
-    return _pattern({form for texts, translations in _messages(language) for form in texts if form not in translations})
+    return _pattern(
+        {
+            form
+            for texts, translations in _messages(language)
+            for form in texts
+            if form not in translations
+        }
+    )
 
 
 def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
     with_words = [text for text in texts if _LETTERS.search(_PLACEHOLDER.sub("", text))]
-    return re.compile("|".join(".+".join(map(re.escape, _PLACEHOLDER.split(text))) for text in sorted(with_words)))
+    return re.compile(
+        "|".join(".+".join(map(re.escape, _PLACEHOLDER.split(text))) for text in sorted(with_words))
+    )
 
 
 def find_untranslated(
-    language: Language, texts: Iterable[str], english_texts: Iterable[str], names: Collection[str] = ()
+    language: Language,
+    texts: Iterable[str],
+    english_texts: Iterable[str],
+    names: Collection[str] = (),
 ) -> list[str]:
     """Return the texts of the interface that are in English, given those of the same page in English.
 
@@ -68,6 +84,10 @@ def find_untranslated(
         if not _LETTERS.search(words) or is_translated:
             continue
         is_latin_in_arabic = language is Language.ARABIC and not _ARABIC_LETTER.search(words)
-        if is_latin_in_arabic or _english_pattern(language).fullmatch(core) or text in same_on_english_page:
+        if (
+            is_latin_in_arabic
+            or _english_pattern(language).fullmatch(core)
+            or text in same_on_english_page
+        ):
             found.append(text)
     return found

@@ -55,7 +55,9 @@ async def test_purge_asks_on_a_terminal(tmp_path: Path) -> None:
             terminal, other = pty.openpty()
             os.write(terminal, f"{answer}\n".encode())
             command = [str(FIELDGATE_COMMAND), "assets", "purge", "--data", str(tmp_path)]
-            done = await asyncio.to_thread(subprocess.run, command, stdin=other, capture_output=True, check=False)
+            done = await asyncio.to_thread(
+                subprocess.run, command, stdin=other, capture_output=True, check=False
+            )
             os.close(terminal)
             os.close(other)
             assert b"Delete these 1 for good?" in done.stdout

@@ -32,7 +32,8 @@ def test_backup_of_a_running_service_and_restore(data: Path, tmp_path: Path) -> 
             made = run_command("backup", str(backup), data=data)
             assert made.returncode == 0, made.stderr
             assert re.search(
-                r"backed up \d+ rows of \d+ tables to .+: \d+ bytes, schema \w+, in [\d.]+ s\n", made.stdout
+                r"backed up \d+ rows of \d+ tables to .+: \d+ bytes, schema \w+, in [\d.]+ s\n",
+                made.stdout,
             )
             assert run_command("events", "demo", "5", "--replace", data=data).returncode == 0
             second = client.get("/api/v2/event/", params={"limit": 1})
@@ -40,7 +41,10 @@ def test_backup_of_a_running_service_and_restore(data: Path, tmp_path: Path) -> 
         refused = run_command("restore", str(backup), "--force", data=data)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert "is in use. Stop the service" in refused.stderr
-    assert "exists. To replace it, use --force" in run_command("restore", str(backup), data=data).stderr
+    assert (
+        "exists. To replace it, use --force"
+        in run_command("restore", str(backup), data=data).stderr
+    )
     restored = run_command("restore", str(backup), "--force", data=data)
     assert restored.returncode == 0, restored.stderr
     counted = re.compile(r"\d+ rows of \d+ tables")
@@ -49,18 +53,27 @@ def test_backup_of_a_running_service_and_restore(data: Path, tmp_path: Path) -> 
     with ServerProcess(data, "--no-worker") as served, served.client() as client:
         for response in (first, second):
             again = client.get(
-                "/api/v2/event/", params={"limit": 1}, headers={"If-None-Match": response.headers["ETag"]}
+                "/api/v2/event/",
+                params={"limit": 1},
+                headers={"If-None-Match": response.headers["ETag"]},
             )
-            assert again.status_code == httpx.codes.OK, "the version that a client knows does not come again"
+            assert again.status_code == httpx.codes.OK, (
+                "the version that a client knows does not come again"
+            )
             assert again.json() == {**first.json(), "next": again.json()["next"]}
 
 
 def test_restore_refuses_while_a_worker_runs(data: Path, tmp_path: Path) -> None:
     assert run_command("backup", str(tmp_path / "copy.db"), data=data).returncode == 0
-    with subprocess.Popen([FIELDGATE_COMMAND, "worker", "--data", data], stdout=subprocess.PIPE, text=True) as worker:
+    with subprocess.Popen(
+        [FIELDGATE_COMMAND, "worker", "--data", data], stdout=subprocess.PIPE, text=True
+    ) as worker:
         assert worker.stdout is not None
         worker.stdout.readline()
-        assert "is in use" in run_command("restore", str(tmp_path / "copy.db"), "--force", data=data).stderr
+        assert (
+            "is in use"
+            in run_command("restore", str(tmp_path / "copy.db"), "--force", data=data).stderr
+        )
         os.kill(worker.pid, signal.SIGKILL)
     assert run_command("restore", str(tmp_path / "copy.db"), "--force", data=data).returncode == 0
 
@@ -85,7 +98,9 @@ def test_backup_of_a_damaged_database_says_so(data: Path, tmp_path: Path, offset
     database.write_bytes(content[:offset] + damage + content[offset + len(damage) :])
     done = run_command("backup", str(tmp_path / "copy.db"), data=data)
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"Error: {database} is damaged[^\n]+ Restore the last backup[^\n]+\n", done.stderr)
+    assert re.fullmatch(
+        rf"Error: {database} is damaged[^\n]+ Restore the last backup[^\n]+\n", done.stderr
+    )
     assert not (tmp_path / "copy.db").exists()
 
 
@@ -115,11 +130,16 @@ def test_errors_are_sentences(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_postgres_has_its_own_tools(tmp_path: Path, command: str) -> None:
     url = f"postgresql://amina:{quote(PASSWORD)}@db.example.org:5433,b/field?sslmode=require&password={quote(PASSWORD)}"
-    done = run_command(command, "copy dump", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
+    done = run_command(
+        command, "copy dump", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url}
+    )
     assert (done.returncode, done.stdout) == (1, "")
     words = shlex.split(done.stderr.splitlines()[-1])
     assert {"backup": "pg_dump", "restore": "pg_restore"}[command] in words
-    assert any(word.endswith("postgresql://amina@db.example.org:5433,b/field?sslmode=require") for word in words)
+    assert any(
+        word.endswith("postgresql://amina@db.example.org:5433,b/field?sslmode=require")
+        for word in words
+    )
     assert PASSWORD not in unquote(done.stderr)
 
 
@@ -128,4 +148,6 @@ def test_postgres_is_not_restored_through_a_pooler(tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": url, "FIELDGATE_DATABASE_POOLER": "true"}
     done = run_command("restore", "copy.dump", data=tmp_path, environment=environment)
     assert done.returncode == 1
-    assert done.stderr.endswith("\nReplace host and port by those of PostgreSQL itself, not of the pooler.\n")
+    assert done.stderr.endswith(
+        "\nReplace host and port by those of PostgreSQL itself, not of the pooler.\n"
+    )

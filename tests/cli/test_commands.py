@@ -19,9 +19,18 @@ from tests.conftest import PASSWORD, run_service
 from tests.processes import FIELDGATE_COMMAND, run_command
 
 
-def made(data: Path, *options: str, name: str = "amina", environment: dict[str, str] | None = None) -> None:
+def made(
+    data: Path, *options: str, name: str = "amina", environment: dict[str, str] | None = None
+) -> None:
     done = run_command(
-        "user", "create", name, "--password-stdin", *options, data=data, stdin=PASSWORD + "\n", environment=environment
+        "user",
+        "create",
+        name,
+        "--password-stdin",
+        *options,
+        data=data,
+        stdin=PASSWORD + "\n",
+        environment=environment,
     )
     assert (done.returncode, done.stdout) == (0, f"user {name} created\n"), done.stderr
 
@@ -35,9 +44,23 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_create_list_and_revoke(tmp_path: Path) -> None:
-    made(tmp_path, "--superuser", "--ifrc", "--country", "KEN", "--country", "ssd", "--first", "Amina", "--last", "D")
+    made(
+        tmp_path,
+        "--superuser",
+        "--ifrc",
+        "--country",
+        "KEN",
+        "--country",
+        "ssd",
+        "--first",
+        "Amina",
+        "--last",
+        "D",
+    )
     created = run_command("token", "create", "amina", "--expires", "90d", data=tmp_path)
-    assert re.fullmatch(r"fgt_\w{40}\n", created.stdout), "the token stands alone on standard output"
+    assert re.fullmatch(r"fgt_\w{40}\n", created.stdout), (
+        "the token stands alone on standard output"
+    )
     users = run_command("user", "list", data=tmp_path).stdout
     assert re.search(r"1 +amina +superuser, ifrc +KEN, SSD +1 +\d{4}-\d\d-\d\d", users)
     tokens = run_command("token", "list", data=tmp_path).stdout
@@ -48,16 +71,26 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         done = run_command("user", *refused, data=tmp_path)
         assert (done.returncode, done.stderr) == (1, f"Error: {last}\n")
     changes = ("--first", "Zoë", "--no-ifrc", "--country", "tcd")
-    assert run_command("user", "change", "AMINA", *changes, data=tmp_path).stdout == "user AMINA changed\n"
-    assert re.search(r"1 +amina +superuser +TCD +1", run_command("user", "list", data=tmp_path).stdout)
+    assert (
+        run_command("user", "change", "AMINA", *changes, data=tmp_path).stdout
+        == "user AMINA changed\n"
+    )
+    assert re.search(
+        r"1 +amina +superuser +TCD +1", run_command("user", "list", data=tmp_path).stdout
+    )
     assert run_command("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
     again = run_command("token", "revoke", "1", data=tmp_path)
-    assert (again.returncode, again.stderr) == (1, "Error: There is no valid token with the id 1.\n")
+    assert (again.returncode, again.stderr) == (
+        1,
+        "Error: There is no valid token with the id 1.\n",
+    )
     made(tmp_path, "--superuser", name="root")
     assert run_command("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
     created = run_command("token", "create", "amina", data=tmp_path)
     assert (created.returncode, created.stdout) == (1, "")
-    message = f"The user amina does not exist or is disabled. The database is {tmp_path / 'fieldgate.db'}"
+    message = (
+        f"The user amina does not exist or is disabled. The database is {tmp_path / 'fieldgate.db'}"
+    )
     assert created.stderr == f"Error: {message}\n"
 
 
@@ -67,38 +100,69 @@ def test_service_account(tmp_path: Path) -> None:
     for options, message in (
         (("nobody",), "There is no user or team nobody."),
         (("team:WASH",), "There is no user or team team:WASH."),
-        (("amina", "--superuser"), "A service account has no password and no rights. Use --owner with names only."),
+        (
+            ("amina", "--superuser"),
+            "A service account has no password and no rights. Use --owner with names only.",
+        ),
         (("AnonymousUser",), "A service account needs an active person or a team as its owner."),
     ):
         done = run_command(*bot, *options, data=tmp_path)
-        assert (done.returncode != 0, f"Error: {message}\n" in done.stderr) == (True, True), done.stderr
+        assert (done.returncode != 0, f"Error: {message}\n" in done.stderr) == (True, True), (
+            done.stderr
+        )
     assert run_command(*bot, "Amina", data=tmp_path).stdout == "user wash_sync created\n"
     nested = run_command("user", "create", "nested", "--owner", "wash_sync", data=tmp_path)
-    assert nested.stderr == "Error: A service account needs an active person or a team as its owner.\n"
+    assert (
+        nested.stderr == "Error: A service account needs an active person or a team as its owner.\n"
+    )
     assert run_command("token", "create", "wash_sync", data=tmp_path).stdout.startswith("fgt_")
     assert re.search(r"wash_sync +amina +1 ", run_command("user", "list", data=tmp_path).stdout)
-    for refused in (("password", "wash_sync", "--password-stdin"), ("change", "wash_sync", "--superuser")):
+    for refused in (
+        ("password", "wash_sync", "--password-stdin"),
+        ("change", "wash_sync", "--superuser"),
+    ):
         done = run_command("user", *refused, data=tmp_path, stdin=PASSWORD)
         assert (done.returncode, "is a service account" in done.stderr) == (1, True), done.stderr
     assert run_command("user", "disable", "amina", data=tmp_path).returncode == 0
     done = run_command("user", "enable", "wash_sync", data=tmp_path)
-    assert done.stderr == "Error: A service account needs an active person or a team as its owner.\n"
+    assert (
+        done.stderr == "Error: A service account needs an active person or a team as its owner.\n"
+    )
     assert run_command("user", "enable", "amina", data=tmp_path).returncode == 0
-    assert run_command("user", "enable", "wash_sync", data=tmp_path).stdout == "user wash_sync enabled\n"
+    assert (
+        run_command("user", "enable", "wash_sync", data=tmp_path).stdout
+        == "user wash_sync enabled\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (("user", "create", "amina", "--password-stdin"), "short", "The password is too short: at least 8 characters."),
-        (("user", "create", "amina", "--password-stdin"), f"fgt_{'a' * 40}", "The password has the form of a token"),
-        (("user", "create", "a b", "--password-stdin"), PASSWORD, "then use a to z, digits and _ only"),
+        (
+            ("user", "create", "amina", "--password-stdin"),
+            "short",
+            "The password is too short: at least 8 characters.",
+        ),
+        (
+            ("user", "create", "amina", "--password-stdin"),
+            f"fgt_{'a' * 40}",
+            "The password has the form of a token",
+        ),
+        (
+            ("user", "create", "a b", "--password-stdin"),
+            PASSWORD,
+            "then use a to z, digits and _ only",
+        ),
         (
             ("user", "create", "xavier", "--password-stdin", "--country", "xyzzy"),
             PASSWORD,
             "Enter three letters such as KEN.",
         ),
-        (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "The user AnonymousUser does not exist."),
+        (
+            ("user", "password", "AnonymousUser", "--password-stdin"),
+            PASSWORD,
+            "The user AnonymousUser does not exist.",
+        ),
         (("token", "create", "AnonymousUser"), "", "The user AnonymousUser does not exist"),
         (("user", "disable", "nobody"), "", "The user nobody does not exist."),
         (("user", "delete", "nobody", "--yes"), "", "The user nobody does not exist."),
@@ -106,12 +170,22 @@ def test_service_account(tmp_path: Path) -> None:
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
         (("user", "change", "nobody", "--ifrc"), "", "The user nobody does not exist."),
         (("user", "change", "amina"), "", "Say what to change, for example --superuser."),
-        (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
+        (
+            ("user", "password", "nobody", "--password-stdin"),
+            PASSWORD,
+            "The user nobody does not exist.",
+        ),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
-        (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
+        (
+            ("token", "create", "x", "--expires", "soon"),
+            "",
+            "expected a duration such as 90d, 12h or 30m, not 'soon'.",
+        ),
     ],
 )
-def test_invalid_arguments_have_a_message(migrated: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
+def test_invalid_arguments_have_a_message(
+    migrated: Path, arguments: tuple[str, ...], stdin: str, message: str
+) -> None:
     done = run_command(*arguments, data=migrated, stdin=stdin)
     assert done.returncode != 0
     assert message in done.stderr
@@ -129,20 +203,39 @@ def test_name_is_checked_before_the_password_is_read(tmp_path: Path) -> None:
 
 
 def test_options_in_variables_are_not_unknown_settings(migrated: Path) -> None:
-    done = run_command("user", "list", data=migrated, environment={"FIELDGATE_SYNC_TOKEN": "x", "FIELDGATE_TYPO": "x"})
+    done = run_command(
+        "user",
+        "list",
+        data=migrated,
+        environment={"FIELDGATE_SYNC_TOKEN": "x", "FIELDGATE_TYPO": "x"},
+    )
     assert done.stderr == "Warning: FIELDGATE_TYPO is not a setting and has no effect.\n"
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: expected a whole number from 0 to 65535, not 'many'."),
-        ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
+        (
+            "FIELDGATE_PORT",
+            "many",
+            "FIELDGATE_PORT: expected a whole number from 0 to 65535, not 'many'.",
+        ),
+        (
+            "FIELDGATE_DATABASE_URL",
+            "foo",
+            "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed",
+        ),
         ("FIELDGATE_DATABASE_URL", "sqlite://", "the name of a database is missing"),
-        ("FIELDGATE_DATABASE_URL", "postgresql://u@127.0.0.1:9/d", "The database cannot be reached: "),
+        (
+            "FIELDGATE_DATABASE_URL",
+            "postgresql://u@127.0.0.1:9/d",
+            "The database cannot be reached: ",
+        ),
     ],
 )
-def test_invalid_settings_are_reported(tmp_path: Path, variable: str, value: str, message: str) -> None:
+def test_invalid_settings_are_reported(
+    tmp_path: Path, variable: str, value: str, message: str
+) -> None:
     done = run_command("user", "list", data=tmp_path, environment={variable: value})
     assert done.returncode == 1
     assert message in done.stderr
@@ -152,19 +245,27 @@ def test_invalid_settings_are_reported(tmp_path: Path, variable: str, value: str
 def test_file_that_is_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "fieldgate.db").write_text("not a database, but long enough to be looked at " * 50)
     done = run_command("user", "list", data=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "Error: The database cannot be used: file is not a database\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: The database cannot be used: file is not a database\n",
+    )
 
 
 def test_change_password_disable_and_enable(tmp_path: Path) -> None:
     made(tmp_path)
-    done = run_command("user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password")
+    done = run_command(
+        "user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password"
+    )
     assert done.stdout == "password of user amina changed\n"
     run_command("user", "disable", "amina", data=tmp_path)
     assert run_command("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
     assert run_command("token", "create", "amina", data=tmp_path).returncode == 0
-    entries = sqlite3.connect(tmp_path / "fieldgate.db").execute("SELECT action, credential, subject_name FROM log")
+    entries = sqlite3.connect(tmp_path / "fieldgate.db").execute(
+        "SELECT action, credential, subject_name FROM log"
+    )
     assert entries.fetchall() == [
-        (action, "command", "amina") for action in ("create", "change-password", "disable", "enable", "create")
+        (action, "command", "amina")
+        for action in ("create", "change-password", "disable", "enable", "create")
     ]
 
 
@@ -172,18 +273,33 @@ def test_delete_asks_first_and_reserves_the_name(tmp_path: Path) -> None:
     made(tmp_path)
     asked = run_command("user", "delete", "amina", data=tmp_path, stdin="n\n")
     assert (asked.returncode, asked.stderr) == (1, "Aborted!\n")
-    assert run_command("user", "delete", "AMINA", "--yes", data=tmp_path).stdout == "user AMINA deleted\n"
-    again = run_command("user", "create", "amina", "--password-stdin", data=tmp_path, stdin=PASSWORD + "\n")
+    assert (
+        run_command("user", "delete", "AMINA", "--yes", data=tmp_path).stdout
+        == "user AMINA deleted\n"
+    )
+    again = run_command(
+        "user", "create", "amina", "--password-stdin", data=tmp_path, stdin=PASSWORD + "\n"
+    )
     assert (again.returncode, again.stderr) == (1, "Error: The user amina already exists.\n")
 
 
 def test_password_must_be_utf8(tmp_path: Path) -> None:
-    command: list[str | Path] = [FIELDGATE_COMMAND, "user", "create", "amina", "--password-stdin", "--data", tmp_path]
+    command: list[str | Path] = [
+        FIELDGATE_COMMAND,
+        "user",
+        "create",
+        "amina",
+        "--password-stdin",
+        "--data",
+        tmp_path,
+    ]
     done = subprocess.run(command, input=b"\xff" * 20, capture_output=True, check=False)
     assert done.stderr == b"Error: The password on standard input must be UTF-8.\n"
 
 
-def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
+def test_postgresql_is_migrated_by_command_only(
+    tmp_path: Path, empty_database_url: str, database_kind: str
+) -> None:
     environment = {"FIELDGATE_DATABASE_URL": empty_database_url}
     before = run_command("user", "list", data=tmp_path, environment=environment)
     assert before.returncode == 1
@@ -216,7 +332,9 @@ async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None
         for action, status in (("disable", 401), ("enable", 401)):
             run_command("user", action, "amina", data=tmp_path)
             for _ in range(2):
-                assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == status
+                assert (
+                    await service.get("/api/v2/permissions/", headers=headers)
+                ).status_code == status
         token = run_command("token", "create", "amina", data=tmp_path).stdout.strip()
         headers = {"Authorization": f"Token {token}"}
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
@@ -235,7 +353,9 @@ def run_in_terminal(*arguments: str | Path, answers: Sequence[str]) -> tuple[int
     """Run a command in a terminal, and answer each time it asks for a password. Return its status and what is shown."""
     ours, theirs = pty.openpty()
     command = [FIELDGATE_COMMAND, *arguments]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
         os.close(theirs)
         shown, remaining = "", [*answers]
         with suppress(OSError):  # the command has ended
@@ -268,7 +388,9 @@ def test_password_is_not_asked_for_without_a_terminal(tmp_path: Path, command: s
     ("code", "nearest"),
     [("KEM", "KEN (Kenya), "), ("germny", "DEU (Germany)")],
 )
-def test_unknown_country_is_refused_with_the_nearest(migrated: Path, code: str, nearest: str) -> None:
+def test_unknown_country_is_refused_with_the_nearest(
+    migrated: Path, code: str, nearest: str
+) -> None:
     options = ("--password-stdin", "--country", "SSD", "--country", code)
     done = run_command("user", "create", "amina", *options, data=migrated, stdin=PASSWORD)
     assert done.returncode == 2
@@ -287,6 +409,8 @@ def test_help_has_the_right_name(name: str) -> None:
 
 def test_all_arguments_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    done = CliRunner().invoke(main, ["fetch", "--server", "field", "--out", "x.csv", "--", "event/"])
+    done = CliRunner().invoke(
+        main, ["fetch", "--server", "field", "--out", "x.csv", "--", "event/"]
+    )
     assert done.exit_code == 2
     assert done.stderr.startswith("fieldgate fetch: error: There is no server named 'field'.")

@@ -20,7 +20,11 @@ EVENTS = 2500
 
 def copy(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [FIELDGATE_COMMAND, "db", "copy", *arguments], capture_output=True, text=True, timeout=120, check=False
+        [FIELDGATE_COMMAND, "db", "copy", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -40,15 +44,21 @@ main(["db", "copy", *sys.argv[2:]])
 
 def kill_when_copying(rows: int, *arguments: str) -> None:
     """Run a copy that is killed as soon as it has written this number of rows."""
-    done = subprocess.run([sys.executable, "-c", KILLED_COPY, str(rows), *arguments], timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_COPY, str(rows), *arguments], timeout=120, check=False
+    )
     assert done.returncode == -signal.SIGKILL
 
 
 @pytest.fixture
-async def target(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+async def target(
+    database_kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[str]:
     (tmp_path / "target").mkdir()
     async with AsyncExitStack() as stack:
-        yield await stack.enter_async_context(new_database(database_kind, tmp_path / "target", request, is_empty=True))
+        yield await stack.enter_async_context(
+            new_database(database_kind, tmp_path / "target", request, is_empty=True)
+        )
 
 
 @pytest.mark.nightly
@@ -68,11 +78,22 @@ def test_kill_run_again_and_serve(tmp_path: Path, target: str) -> None:
         ServerProcess(tmp_path / "unused", "--no-worker", environment=environment) as second,
     ):
         for query in ("?limit=500&offset=1000", "?search=flood&ordering=-updated_at"):
-            pages = [httpx.get(f"{served.base_url}/api/v2/event/{query}", timeout=60) for served in (first, second)]
+            pages = [
+                httpx.get(f"{served.base_url}/api/v2/event/{query}", timeout=60)
+                for served in (first, second)
+            ]
             assert pages[0].json()["results"] == pages[1].json()["results"] != []
-            assert pages[0].headers["ETag"] != pages[1].headers["ETag"], "changes of one are not taken for the other's"
+            assert pages[0].headers["ETag"] != pages[1].headers["ETag"], (
+                "changes of one are not taken for the other's"
+            )
     created = run_command(
-        "user", "create", "amina", "--password-stdin", data=tmp_path / "unused", stdin=PASSWORD, environment=environment
+        "user",
+        "create",
+        "amina",
+        "--password-stdin",
+        data=tmp_path / "unused",
+        stdin=PASSWORD,
+        environment=environment,
     )
     assert created.returncode == 0, created.stderr
 
@@ -87,11 +108,16 @@ def test_refusals(tmp_path: Path) -> None:
     assert not tmp_path.with_name(f"{tmp_path.name}.lock").exists()
     assert "mysql://…: " in copy(source, f"mysql://amina:{PASSWORD}@h/d").stderr
     with shared_use(data / "fieldgate.db"):
-        assert "is in use by a process of Fieldgate. Stop it first, or use --live." in copy(source, target).stderr
+        assert (
+            "is in use by a process of Fieldgate. Stop it first, or use --live."
+            in copy(source, target).stderr
+        )
         assert copy(source, target, "--live").returncode == 0
     assert Path(target).stat().st_mode & 0o777 == 0o600, "only the owner can read a copy"
     with shared_use(Path(target)):
         assert f"{target} is in use" in copy(source, target).stderr
     refused = copy(source, target)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert re.fullmatch(r"Error: The target has data in the table \w+\. Use an empty database\.\n", refused.stderr)
+    assert re.fullmatch(
+        r"Error: The target has data in the table \w+\. Use an empty database\.\n", refused.stderr
+    )

@@ -14,7 +14,9 @@ def test_running_service_behind_its_public_address(tmp_path: Path) -> None:
         done = run_command("doctor", "--json", data=data, environment=environment)
         report = json.loads(done.stdout)
         found = {finding["check"]: finding for finding in report["findings"]}
-        assert (done.returncode, report["ok"], found["service"]["level"]) == (0, True, "ok"), done.stdout
+        assert (done.returncode, report["ok"], found["service"]["level"]) == (0, True, "ok"), (
+            done.stdout
+        )
         assert found["proxy"] == {
             "check": "proxy",
             "level": "ok",

@@ -44,17 +44,27 @@ def run_load(tmp_path: Path, *arguments: str, stdin: str = "") -> tuple[int, str
 
 def test_load(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_bytes(encode([record(1), record(2)]))
-    (tmp_path / "two.ndjson.gz").write_bytes(gzip.compress(encode(record(3)) + b"\n" + encode(record(4, glide=5))))
+    (tmp_path / "two.ndjson.gz").write_bytes(
+        gzip.compress(encode(record(3)) + b"\n" + encode(record(4, glide=5)))
+    )
     names = [str(tmp_path / "one.json"), str(tmp_path / "two.ndjson.gz")]
     status, output, errors = run_load(tmp_path, *names, "--visibility", "public")
     assert (status, output) == (1, "created 3, changed 0, unchanged 0, failed 1\n")
     message = "glide: “5” is not valid. Enter text of at most 18 characters."
     assert errors == f"{names[1]}, record 2 (event 4): {message}\n"
     status, output, errors = run_load(tmp_path, "-", stdin=encode(record(5)).decode())
-    assert (status, output.splitlines()[0], errors) == (0, "created 1, changed 0, unchanged 0, failed 0", "")
+    assert (status, output.splitlines()[0], errors) == (
+        0,
+        "created 1, changed 0, unchanged 0, failed 0",
+        "",
+    )
     assert run_load(tmp_path, "-")[1] == "created 0, changed 0, unchanged 0, failed 0\n"
-    logged = sqlite3.connect(tmp_path / "data" / "fieldgate.db").execute("SELECT action, credential, details FROM log")
-    assert [(action, credential, msgspec.json.decode(details)) for action, credential, details in logged] == [
+    logged = sqlite3.connect(tmp_path / "data" / "fieldgate.db").execute(
+        "SELECT action, credential, details FROM log"
+    )
+    assert [
+        (action, credential, msgspec.json.decode(details)) for action, credential, details in logged
+    ] == [
         ("load", "command", {"created": 3, "failed": 1}),
         ("load", "command", {"created": 1}),
     ]
@@ -67,7 +77,10 @@ def test_load(tmp_path: Path) -> None:
         (b"hello", "This is neither JSON nor a CSV table of events. The columns are: appeals.id, "),
         (b"id,name\n\xff", "cannot be read: 'utf-8' codec"),
         (b"\x1f\x8b\x08broken", "cannot be read: "),
-        (b"PK\x03\x04\x14\x00\xff", ": Workbooks and ZIP files are not accepted. Use CSV, NDJSON or JSON."),
+        (
+            b"PK\x03\x04\x14\x00\xff",
+            ": Workbooks and ZIP files are not accepted. Use CSV, NDJSON or JSON.",
+        ),
         (None, "cannot be read: No such file or directory."),
     ],
 )
@@ -90,22 +103,36 @@ NOT_PUBLIC = [
 
 def test_load_says_which_events_are_not_public(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    records = encode([record(1), record(2, visibility=None), record(3, visibility=3), record(4, visibility=2)])
+    records = encode(
+        [record(1), record(2, visibility=None), record(3, visibility=3), record(4, visibility=2)]
+    )
     (tmp_path / "records.json").write_bytes(records)
     path = str(tmp_path / "records.json")
     status, output, _ = run_load(tmp_path, path)
-    assert (status, output.splitlines()) == (0, ["created 4, changed 0, unchanged 0, failed 0", *NOT_PUBLIC])
-    assert run_load(tmp_path, path)[1].splitlines() == ["created 0, changed 0, unchanged 4, failed 0", *NOT_PUBLIC]
+    assert (status, output.splitlines()) == (
+        0,
+        ["created 4, changed 0, unchanged 0, failed 0", *NOT_PUBLIC],
+    )
+    assert run_load(tmp_path, path)[1].splitlines() == [
+        "created 0, changed 0, unchanged 4, failed 0",
+        *NOT_PUBLIC,
+    ]
     wrong = run_load(tmp_path, path, "--visibility", "everybody")
     assert wrong[0] == 2
     assert "choose one of public, movement, societies, secretariat, not 'everybody'." in wrong[2]
-    assert run_load(tmp_path, path, "--visibility", "societies")[1].startswith("created 0, changed 2, unchanged 2, ")
+    assert run_load(tmp_path, path, "--visibility", "societies")[1].startswith(
+        "created 0, changed 2, unchanged 2, "
+    )
     assert run_load(tmp_path, path, "--visibility", "public")[1].splitlines() == [
         "created 0, changed 2, unchanged 2, failed 0",
         "1 event is not public: only users who are logged in can see it",
     ]
-    assert run_load(tmp_path, path)[1].startswith("created 0, changed 0, unchanged 4, "), "the visibility is kept"
-    assert run_load(tmp_path, path, "--visibility", "3")[1].startswith("created 0, changed 0, unchanged 4, ")
+    assert run_load(tmp_path, path)[1].startswith("created 0, changed 0, unchanged 4, "), (
+        "the visibility is kept"
+    )
+    assert run_load(tmp_path, path, "--visibility", "3")[1].startswith(
+        "created 0, changed 0, unchanged 4, "
+    )
 
 
 async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
@@ -123,13 +150,18 @@ async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
     await database.close()
 
 
-@pytest.mark.parametrize("content", ['{"id": 1, "name": "Flood", "demo": true}', "id,name,demo\r\n1,Flood,True\r\n"])
+@pytest.mark.parametrize(
+    "content", ['{"id": 1, "name": "Flood", "demo": true}', "id,name,demo\r\n1,Flood,True\r\n"]
+)
 async def test_load_refuses_demo_events(tmp_path: Path, content: str) -> None:
     assert run_command("migrate", data=tmp_path / "data").returncode == 0
     start = content.replace('"demo"', '"disaster_start_date": "2026-01-01", "demo"')
     start = start.replace(",demo", ",disaster_start_date,demo").replace(",True", ",2026-01-01,True")
     status, _, errors = run_load(tmp_path, "-", stdin=start)
-    assert (status, "is a demo event, which is invented. To load demo events, use --demo." in errors) == (1, True)
+    assert (
+        status,
+        "is a demo event, which is invented. To load demo events, use --demo." in errors,
+    ) == (1, True)
     database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
     assert not await stored_event(store, 1)
@@ -179,7 +211,9 @@ def all_pages(server: ServerProcess, language: str) -> list[Any]:
 def reached(path: Path) -> int:
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-            return int(connection.execute("SELECT max(reached) FROM event_syncs").fetchone()[0] or 0)
+            return int(
+                connection.execute("SELECT max(reached) FROM event_syncs").fetchone()[0] or 0
+            )
     except sqlite3.OperationalError:
         return 0
 
@@ -201,7 +235,9 @@ async def test_killed_sync_continues(tmp_path: Path) -> None:
 
         with ServerProcess(copy, "--no-worker") as copy_server:
             for language in ("en", "fr", "ar", "es"):
-                assert all_pages(copy_server, language) == all_pages(server, language), "everybody sees the copy"
+                assert all_pages(copy_server, language) == all_pages(server, language), (
+                    "everybody sees the copy"
+                )
 
 
 def test_sync_deletes_what_the_server_no_longer_has(tmp_path: Path) -> None:
@@ -228,9 +264,20 @@ def test_sync_deletes_what_the_server_no_longer_has(tmp_path: Path) -> None:
 @pytest.mark.nightly
 async def test_sync_from_another_fieldgate(tmp_path: Path) -> None:
     source, copy = tmp_path / "source", tmp_path / "copy"
-    events = [make_event(id_, auto_generated_source="WHO scraper", countries_for_preview=()) for id_ in range(1, 31)]
+    events = [
+        make_event(id_, auto_generated_source="WHO scraper", countries_for_preview=())
+        for id_ in range(1, 31)
+    ]
     await fill_database(source, [*events, make_event(31, countries_for_preview=(84,))])
-    run_command("user", "create", "amina", "--password-stdin", "--superuser", data=source, stdin="correct horse")
+    run_command(
+        "user",
+        "create",
+        "amina",
+        "--password-stdin",
+        "--superuser",
+        data=source,
+        stdin="correct horse",
+    )
     token = run_command("token", "create", "amina", data=source).stdout.strip()
     with ServerProcess(source, "--no-worker") as server, server.client() as client:
         assert run_command("events", "sync", server.base_url, data=copy).returncode == 0
@@ -256,15 +303,21 @@ async def test_sync_from_another_fieldgate(tmp_path: Path) -> None:
 async def test_sync_errors(tmp_path: Path) -> None:
     assert "is not a valid URL" in run_command("events", "sync", "nowhere", data=tmp_path).stderr
     bad = run_command("events", "sync", "http://127.0.0.1:9", "--since", "soon", data=tmp_path)
-    assert "enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not 'soon'." in bad.stderr
-    both = run_command("events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path)
+    assert (
+        "enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not 'soon'." in bad.stderr
+    )
+    both = run_command(
+        "events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path
+    )
     assert "--since and --full cannot be used together." in both.stderr
     await fill_database(tmp_path, [make_event(1)], is_demo=True)
     demo = run_command("events", "sync", "http://127.0.0.1:9", data=tmp_path)
     assert demo.stderr == "Error: This database has demo events. Delete them with --replace-demo.\n"
 
 
-async def test_demo_events_are_created_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
+async def test_demo_events_are_created_and_replaced(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
     assert re.fullmatch(r"created 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
@@ -274,16 +327,26 @@ async def test_demo_events_are_created_and_replaced(database: Database, database
 
     again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
-    assert again.stderr == "Error: This database already has demo events. Replace them with --replace.\n"
+    assert (
+        again.stderr
+        == "Error: This database already has demo events. Replace them with --replace.\n"
+    )
     assert await stored_event(store, 2100) == last
 
-    done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
+    done = run_command(
+        "events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment
+    )
     assert done.stdout.startswith("created 3 demo events in ")
     assert len((await store.load_index())[1]) == 3
     assert await stored_event(store, 4) is None
     async with database.read_transaction() as connection:
-        entries = await connection.execute(select(log.c.action, log.c.credential, log.c.details).order_by(log.c.id))
-        assert entries.all() == [("demo", "command", {"created": 2100}), ("demo", "command", {"created": 3})]
+        entries = await connection.execute(
+            select(log.c.action, log.c.credential, log.c.details).order_by(log.c.id)
+        )
+        assert entries.all() == [
+            ("demo", "command", {"created": 2100}),
+            ("demo", "command", {"created": 3}),
+        ]
 
 
 async def test_demo_events_are_refused_beside_real_events(
@@ -300,7 +363,8 @@ async def test_demo_events_are_refused_beside_real_events(
         done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1
         assert (
-            done.stderr == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
+            done.stderr
+            == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
         )
     assert (await store.has_demo(), await store.has_real()) == (False, True)
 
@@ -328,7 +392,9 @@ def test_sync_with_a_server_that_does_not_answer(data: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         base_url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         command: list[str | Path] = [FIELDGATE_COMMAND, "events", "sync", base_url, "--data", data]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **OFTEN}) as process:
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env={**os.environ, **OFTEN}
+        ) as process:
             assert process.stderr is not None
             line = next((line for line in process.stderr if "waiting" in line), "")
             process.kill()

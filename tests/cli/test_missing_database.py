@@ -29,7 +29,9 @@ BEGINNING = [
 
 
 @pytest.mark.parametrize("arguments", ON_EXISTING_DATA, ids=" ".join)
-def test_command_on_existing_data_creates_nothing(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_command_on_existing_data_creates_nothing(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     folder = tmp_path / "mis typed"
     done = run_command(*arguments, data=folder, stdin=PASSWORD)
     assert (done.returncode, done.stdout) == (1, "")
@@ -48,7 +50,9 @@ def test_command_that_begins_a_database_says_so(tmp_path: Path, arguments: tuple
     assert notice not in run_command(*arguments, data=tmp_path / "new", stdin=stdin).stderr
 
 
-def test_database_url_without_our_tables(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
+def test_database_url_without_our_tables(
+    tmp_path: Path, empty_database_url: str, database_kind: str
+) -> None:
     url = make_url(empty_database_url)
     if database_kind == "postgresql":
         url = url.set(password="hunter2")
@@ -56,7 +60,11 @@ def test_database_url_without_our_tables(tmp_path: Path, empty_database_url: str
     for arguments in (("user", "list"), ("token", "list")):
         done = run_command(*arguments, data=tmp_path / "unused", environment=environment)
         assert (done.returncode, done.stdout) == (1, "")
-        missing = "There is no database at " if database_kind == "sqlite" else " has no tables of Fieldgate."
+        missing = (
+            "There is no database at "
+            if database_kind == "sqlite"
+            else " has no tables of Fieldgate."
+        )
         assert missing in done.stderr
         assert str(url.database) in done.stderr
         assert "hunter2" not in done.stderr
@@ -101,7 +109,10 @@ def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> Non
     assert f"{file} is another database than the one that was used here before" in refused.stderr
     assert refused.stderr.endswith(f" run: fieldgate migrate --new --data {tmp_path / 'a'}\n")
     accepted = run_command("migrate", "--new", data=tmp_path / "a")
-    assert (accepted.returncode, accepted.stdout) == (0, f"schema {REQUIRED_REVISION} (nothing to do)\n")
+    assert (accepted.returncode, accepted.stdout) == (
+        0,
+        f"schema {REQUIRED_REVISION} (nothing to do)\n",
+    )
     assert run_command("user", "list", data=tmp_path / "a").returncode == 0
 
 
@@ -111,7 +122,11 @@ async def timeouts(database: Database) -> list[int]:
     async with database.transaction() as connection:
         of_transaction = (await connection.execute(query)).scalar_one()
     of_write = await database.write(lambda connection: connection.execute(query).scalar_one())
-    return [of_transaction, of_write, database.sqlite_reader().execute("PRAGMA busy_timeout").fetchone()[0]]
+    return [
+        of_transaction,
+        of_write,
+        database.sqlite_reader().execute("PRAGMA busy_timeout").fetchone()[0],
+    ]
 
 
 async def test_commands_wait_longer_than_the_service(tmp_path: Path) -> None:
@@ -133,7 +148,9 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-async def test_other_schema_is_a_message(database_url: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+async def test_other_schema_is_a_message(
+    database_url: str, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     database = Database(database_url)
     async with database.transaction() as connection:
         await connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
@@ -147,8 +164,12 @@ async def test_other_schema_is_a_message(database_url: str, tmp_path: Path, argu
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [("user", "list"), ("serve",), ("migrate",), ("backup", "copy")], ids=" ".join)
-def test_bad_url_is_a_message_without_the_password(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("user", "list"), ("serve",), ("migrate",), ("backup", "copy")], ids=" ".join
+)
+def test_bad_url_is_a_message_without_the_password(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     url = "postgresql://u:se/cret@h/db"
     done = run_command(*arguments, data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
     assert (done.returncode, done.stdout) == (1, "")
@@ -165,4 +186,8 @@ def test_bad_url_is_a_message_without_the_password(tmp_path: Path, arguments: tu
 )
 def test_bad_scheme_and_bad_option_are_messages(tmp_path: Path, url: str, message: str) -> None:
     done = run_command("migrate", data=tmp_path, environment={"FIELDGATE_DATABASE_URL": url})
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: FIELDGATE_DATABASE_URL: {message}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        f"Error: FIELDGATE_DATABASE_URL: {message}\n",
+    )

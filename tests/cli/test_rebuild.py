@@ -21,24 +21,36 @@ async def store_in_another_format(database: Database) -> None:
 
 async def read_documents(database: Database) -> list[bytes]:
     async with database.read_transaction() as connection:
-        return list((await connection.execute(select(documents.c.document).order_by(documents.c.id))).scalars())
+        return list(
+            (
+                await connection.execute(select(documents.c.document).order_by(documents.c.id))
+            ).scalars()
+        )
 
 
 async def test_migrate(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
-    assert run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
+    assert (
+        run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
+    )
     expected = await read_documents(database)
     await store_in_another_format(database)
     await database.close()
     done = run_command("migrate", data=tmp_path, environment=environment)
-    assert (done.returncode, done.stderr.startswith("rebuilt 30 events in ")) == (0, True), done.stderr
+    assert (done.returncode, done.stderr.startswith("rebuilt 30 events in ")) == (0, True), (
+        done.stderr
+    )
     assert await read_documents(database) == expected
     assert "rebuilt" not in run_command("migrate", data=tmp_path, environment=environment).stderr
 
 
-async def test_serve(database: Database, database_url: str, database_kind: str, tmp_path: Path) -> None:
+async def test_serve(
+    database: Database, database_url: str, database_kind: str, tmp_path: Path
+) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
-    assert run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
+    assert (
+        run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
+    )
     await store_in_another_format(database)
     await database.close()
     if database_kind == "postgresql":
@@ -49,7 +61,10 @@ async def test_serve(database: Database, database_url: str, database_kind: str, 
             "Stop the service and run: fieldgate migrate\n"
         )
         return
-    with ServerProcess(tmp_path, "--no-worker", environment=environment) as server, server.client() as client:
+    with (
+        ServerProcess(tmp_path, "--no-worker", environment=environment) as server,
+        server.client() as client,
+    ):
         assert "rebuilt 30 events in " in server.log
         assert client.get(EVENTS).json()["results"][0]["name"]
 

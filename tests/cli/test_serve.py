@@ -33,7 +33,9 @@ LIST = "/api/v2/permissions/"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> object:
     """Two processes, with the demo user."""
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--workers", "2", "--no-worker") as served:
+    with ServerProcess(
+        tmp_path_factory.mktemp("served"), "--demo", "--workers", "2", "--no-worker"
+    ) as served:
         yield served
 
 
@@ -43,7 +45,12 @@ def test_prints_its_address_and_the_demo_user(served: ServerProcess) -> None:
         assert client.get(LIST).json()["count"] == 10
         token, password = served.printed_value("token"), served.printed_value("password")
         assert client.get(LIST, headers={"Authorization": f"Token {token}"}).status_code == 200
-        assert client.post("/get_auth_token", json={"username": "demo", "password": password}).status_code == 200
+        assert (
+            client.post(
+                "/get_auth_token", json={"username": "demo", "password": password}
+            ).status_code
+            == 200
+        )
 
 
 def test_revoked_token_is_refused_by_every_process(served: ServerProcess) -> None:
@@ -51,7 +58,9 @@ def test_revoked_token_is_refused_by_every_process(served: ServerProcess) -> Non
         auth = httpx.BasicAuth("demo", served.printed_value("password"))
         for _ in range(5):
             token = client.post("/token/", auth=auth).json()["token"]
-            clients = [served.client() for _ in range(8)]  # so that several processes get connections
+            clients = [
+                served.client() for _ in range(8)
+            ]  # so that several processes get connections
             headers = {"Authorization": f"Bearer {token}"}
             assert {each.get(LIST, headers=headers).status_code for each in clients} == {200}
             assert client.delete("/token/", headers=headers).status_code == 204
@@ -63,7 +72,8 @@ def test_revoked_token_is_refused_by_every_process(served: ServerProcess) -> Non
 def test_metrics_cover_all_processes(served: ServerProcess) -> None:
     def count(text: str) -> float:
         found = re.search(
-            r'fieldgate_requests_total{method="GET",path="/api/v2/permissions/{codename}/",status="200"} (\S+)', text
+            r'fieldgate_requests_total{method="GET",path="/api/v2/permissions/{codename}/",status="200"} (\S+)',
+            text,
         )
         return float(found[1]) if found else 0.0
 
@@ -75,17 +85,29 @@ def test_metrics_cover_all_processes(served: ServerProcess) -> None:
     with served.client() as client:
         text = client.get("/metrics").text
         assert count(text) == before + 20
-        assert 'fieldgate_request_seconds_bucket{le="0.001",path="/api/v2/permissions/{codename}/"}' in text
+        assert (
+            'fieldgate_request_seconds_bucket{le="0.001",path="/api/v2/permissions/{codename}/"}'
+            in text
+        )
         assert client.get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
 
 
 def test_log_is_json_without_secrets(served: ServerProcess) -> None:
-    secrets = [served.printed_value("token"), served.printed_value("password"), "hunter2-in-query", "hunter2-in-body"]
+    secrets = [
+        served.printed_value("token"),
+        served.printed_value("password"),
+        "hunter2-in-query",
+        "hunter2-in-body",
+    ]
     with served.client() as client:
-        client.get(f"{LIST}?token=hunter2-in-query", headers={"Authorization": f"Token {secrets[0]}"})
+        client.get(
+            f"{LIST}?token=hunter2-in-query", headers={"Authorization": f"Token {secrets[0]}"}
+        )
         client.get(LIST, auth=httpx.BasicAuth("demo", secrets[1]))
         client.post("/get_auth_token", json={"username": "demo", "password": "hunter2-in-body"})
-        known = client.get("/api/v2/permissions/view_asset/", headers={"Authorization": f"Token {secrets[0]}"})
+        known = client.get(
+            "/api/v2/permissions/view_asset/", headers={"Authorization": f"Token {secrets[0]}"}
+        )
     line = served.log_entry(known.headers["X-Request-ID"])
     assert (line["method"], line["path"], line["status"], line["user"], line["client"]) == (
         "GET", "/api/v2/permissions/view_asset/", 200, "demo", "127.0.0.1",
@@ -101,9 +123,15 @@ def test_one_of_several_import_workers_is_quick(
     tmp_path: Path, options: tuple[str, ...], count: int, quick: int
 ) -> None:
     with ServerProcess(tmp_path, *options) as server:
-        commands = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in children(server.process.pid)]
+        commands = [
+            Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            for pid in children(server.process.pid)
+        ]
         workers = [command for command in commands if "worker" in command]
-        assert (len(workers), [("--quick" in command) for command in workers].count(True)) == (count, quick)
+        assert (len(workers), [("--quick" in command) for command in workers].count(True)) == (
+            count,
+            quick,
+        )
 
 
 def test_demo_needs_a_loopback_address(tmp_path: Path) -> None:
@@ -133,7 +161,11 @@ def test_second_demo_start_has_the_same_credentials_and_events(tmp_path: Path) -
                     assert client.get(LIST, headers=_demo_token(first)).status_code == 200
                     counts.append(client.get("/api/v2/event/?limit=1").json()["count"])
     assert 1900 < counts[0] == counts[1] < 2000
-    [file] = [path for path in tmp_path.iterdir() if first.printed_value("token") in path.read_text(errors="replace")]
+    [file] = [
+        path
+        for path in tmp_path.iterdir()
+        if first.printed_value("token") in path.read_text(errors="replace")
+    ]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -153,7 +185,9 @@ def test_disabled_demo_user_stays_disabled(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as first:
         assert run_command("user", "disable", "demo", data=tmp_path).returncode == 0
     with ServerProcess(tmp_path, "--demo", "--no-worker") as second, second.client() as client:
-        assert "The user demo is disabled. To enable it, run: fieldgate user enable demo" in second.log
+        assert (
+            "The user demo is disabled. To enable it, run: fieldgate user enable demo" in second.log
+        )
         assert "password" not in second.output
         assert client.get(LIST, auth=_demo_login(first)).status_code == 401
         assert run_command("user", "enable", "demo", data=tmp_path).returncode == 0
@@ -164,8 +198,16 @@ def test_disabled_demo_user_stays_disabled(tmp_path: Path) -> None:
 def test_password_that_somebody_set_for_the_demo_user_is_kept(tmp_path: Path) -> None:
     """The printed token ends all the same: it would be known in a real installation."""
     with ServerProcess(tmp_path, "--demo", "--no-worker") as first, first.client() as client:
-        change = {"current_password": first.printed_value("password"), "new_password": "nine-lives-of-a-cat"}
-        assert client.post("/api/v2/account/password/", headers=_demo_token(first), json=change).status_code == 200
+        change = {
+            "current_password": first.printed_value("password"),
+            "new_password": "nine-lives-of-a-cat",
+        }
+        assert (
+            client.post(
+                "/api/v2/account/password/", headers=_demo_token(first), json=change
+            ).status_code
+            == 200
+        )
     own = httpx.BasicAuth("demo", "nine-lives-of-a-cat")
     with ServerProcess(tmp_path, "--demo", "--no-worker") as second, second.client() as client:
         assert "The user demo has a password that --demo did not set." in second.log
@@ -182,7 +224,11 @@ def test_start_without_demo_makes_demo_credentials_invalid(tmp_path: Path) -> No
     with ServerProcess(tmp_path, "--no-worker") as served:
         assert "The password and the tokens of the user demo no longer work." in served.log
         _assert_no_access(served, demo)
-    assert not [path for path in tmp_path.iterdir() if demo.printed_value("token") in path.read_text(errors="replace")]
+    assert not [
+        path
+        for path in tmp_path.iterdir()
+        if demo.printed_value("token") in path.read_text(errors="replace")
+    ]
     with ServerProcess(tmp_path, "--no-worker") as again:
         assert "no longer work" not in again.log
     with ServerProcess(tmp_path, "--demo", "--no-worker") as new, new.client() as client:
@@ -211,18 +257,32 @@ def test_demo_start_on_a_terminal_ends_with_address_user_and_password(tmp_path: 
     """Nothing but plain text, and nothing after it, also when the import workers are ready."""
     port = free_port()
     terminal, device = pty.openpty()
-    command: list[str | Path] = [FIELDGATE_COMMAND, "serve", "--demo", "--port", str(port), "--data", tmp_path]
-    with subprocess.Popen(command, stdin=device, stdout=device, stderr=device, start_new_session=True) as process:
+    command: list[str | Path] = [
+        FIELDGATE_COMMAND,
+        "serve",
+        "--demo",
+        "--port",
+        str(port),
+        "--data",
+        tmp_path,
+    ]
+    with subprocess.Popen(
+        command, stdin=device, stdout=device, stderr=device, start_new_session=True
+    ) as process:
         os.close(device)
         shown = ""
         try:
             while f"listening on http://127.0.0.1:{port}" not in shown:
                 shown += os.read(terminal, 65536).decode()
             login = {"username": "demo", "password": shown.rpartition("password ")[2].split()[0]}
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_SECONDS) as client:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_SECONDS
+            ) as client:
                 token = client.post("/get_auth_token", json=login).json()["token"]
                 headers = {"Authorization": f"Token {token}"}
-                sent = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers).json()
+                sent = client.post(
+                    "/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers
+                ).json()
                 while client.get(sent["url"], headers=headers).json()["status"] == "processing":
                     pass  # until a worker is ready
             os.set_blocking(terminal, False)
@@ -251,7 +311,8 @@ def test_port_in_use(tmp_path: Path, served: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "message"), [("nowhere.invalid", "cannot be resolved"), ("192.0.2.1", "cannot be used")]
+    ("host", "message"),
+    [("nowhere.invalid", "cannot be resolved"), ("192.0.2.1", "cannot be used")],
 )
 def test_host_that_cannot_be_bound(tmp_path: Path, host: str, message: str) -> None:
     done = run_command("serve", "--host", host, data=tmp_path)
@@ -289,7 +350,9 @@ def _half_sent(port: int, body: bytes) -> socket.socket:
 
 def test_shutdown_finishes_accepted_requests(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as served:
-        body = json.dumps({"username": "demo", "password": served.printed_value("password")}).encode()
+        body = json.dumps(
+            {"username": "demo", "password": served.printed_value("password")}
+        ).encode()
         connections = [_half_sent(served.port, body) for _ in range(5)]
         served.process.send_signal(signal.SIGTERM)
         while True:  # until new connections are refused
@@ -303,12 +366,16 @@ def test_shutdown_finishes_accepted_requests(tmp_path: Path) -> None:
             answers = list(pool.map(lambda each: each.recv(65536), connections))
         for connection in connections:
             connection.close()
-        assert all(answer.startswith(b"HTTP/1.1 200") and b'"token":"fgt_' in answer for answer in answers)
+        assert all(
+            answer.startswith(b"HTTP/1.1 200") and b'"token":"fgt_' in answer for answer in answers
+        )
         assert served.process.wait(30) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_service_that_still_starts_is_stopped_at_once(tmp_path: Path, number: signal.Signals) -> None:
+def test_service_that_still_starts_is_stopped_at_once(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     for _ in range(5):  # on a busy machine the signal can come after the start
         output, log = stop_while_starting(tmp_path, number)
         assert "Killing worker" not in log
@@ -320,7 +387,14 @@ def test_service_that_still_starts_is_stopped_at_once(tmp_path: Path, number: si
 
 def stop_while_starting(data: Path, number: signal.Signals) -> tuple[str, str]:
     """Return what the service wrote to standard output and standard error."""
-    command: list[str | Path] = [FIELDGATE_COMMAND, "serve", "--port", str(free_port()), "--data", data]
+    command: list[str | Path] = [
+        FIELDGATE_COMMAND,
+        "serve",
+        "--port",
+        str(free_port()),
+        "--data",
+        data,
+    ]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -342,7 +416,9 @@ def test_killed_process_is_replaced(tmp_path: Path) -> None:
         os.kill(worker, signal.SIGKILL)
         while True:
             try:
-                if client.get(LIST).status_code == 200 and worker not in children(served.process.pid):
+                if client.get(LIST).status_code == 200 and worker not in children(
+                    served.process.pid
+                ):
                     break
             except httpx.TransportError:
                 continue
@@ -352,7 +428,9 @@ def test_killed_process_is_replaced(tmp_path: Path) -> None:
 def test_workers_end_when_the_main_process_is_killed(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--workers", "2") as served, served.client() as client:
         headers = {"Authorization": f"Token {served.printed_value('token')}"}
-        url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers).json()["url"]
+        url = client.post(
+            "/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers
+        ).json()["url"]
         while client.get(url, headers=headers).json()["status"] == "processing":
             pass  # then the worker has started its fork server
         others = descendants(served.process.pid)
@@ -391,7 +469,9 @@ def test_import_worker_is_restarted_when_killed(tmp_path: Path) -> None:
         client.headers["Authorization"] = f"Token {served.printed_value('token')}"
 
         def finished(name: str) -> str:
-            url = client.post("/api/v2/imports/", files={"file": (f"{name}.xlsx", xlsx())}).json()["url"]
+            url = client.post("/api/v2/imports/", files={"file": (f"{name}.xlsx", xlsx())}).json()[
+                "url"
+            ]
             while (record := client.get(url).json())["status"] == "processing":
                 pass
             return str(record["status"])
@@ -403,7 +483,9 @@ def test_import_worker_is_restarted_when_killed(tmp_path: Path) -> None:
         assert client.get("/api/v2/assets/").json()["count"] == 2
 
 
-def start_worker(data: Path, database_url: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+def start_worker(
+    data: Path, database_url: str, environment: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [FIELDGATE_COMMAND, "worker", "--data", data],
         stdout=subprocess.PIPE,
@@ -424,12 +506,17 @@ def test_worker_reports_when_it_is_ready(tmp_path: Path, database_url: str) -> N
         assert (process.returncode, errors) == (0, "")
 
 
-def test_worker_on_a_database_without_tables(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
+def test_worker_on_a_database_without_tables(
+    tmp_path: Path, empty_database_url: str, database_kind: str
+) -> None:
     with start_worker(tmp_path, empty_database_url) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         if database_kind == "sqlite":
-            assert process.stderr.readline() == f"Creating a new database: {tmp_path / 'fieldgate.db'}\n"
+            assert (
+                process.stderr.readline()
+                == f"Creating a new database: {tmp_path / 'fieldgate.db'}\n"
+            )
             assert process.stdout.readline() == "ready for imports\n"
             process.send_signal(signal.SIGTERM)
             assert process.wait(TIMEOUT_SECONDS) == 0

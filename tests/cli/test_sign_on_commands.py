@@ -69,7 +69,9 @@ def test_the_start_asks_no_provider_and_loads_no_library_for_it(data: Path, tmp_
 def test_passwords_work_without_network(data: Path, tmp_path: Path) -> None:
     """The name of the provider cannot be found (RFC 6761), as without any network."""
     with (
-        ServerProcess(data, "--no-worker", environment=environment(tmp_path, "https://login.invalid")) as server,
+        ServerProcess(
+            data, "--no-worker", environment=environment(tmp_path, "https://login.invalid")
+        ) as server,
         server.client() as client,
     ):
         answer = client.get("/login/ngo/", headers={"Accept": "text/html", "Accept-Language": "en"})
@@ -84,12 +86,17 @@ def test_passwords_work_without_network(data: Path, tmp_path: Path) -> None:
 def test_link(data: Path, tmp_path: Path) -> None:
     chosen = environment(tmp_path, "https://login.example")
 
-    def link(name: str, subject: str, issuer: str = "https://login.example") -> subprocess.CompletedProcess[str]:
+    def link(
+        name: str, subject: str, issuer: str = "https://login.example"
+    ) -> subprocess.CompletedProcess[str]:
         return run_command("user", "link", name, issuer, subject, data=data, environment=chosen)
 
     done = link("amina", "7", "https://login.example/")
     assert done.returncode == 2
-    assert "https://login.example/ is no provider of this service. Its providers: https://login.example." in done.stderr
+    assert (
+        "https://login.example/ is no provider of this service. Its providers: https://login.example."
+        in done.stderr
+    )
     done = run_command("user", "link", "amina", "https://login.example", "7", data=data)
     assert done.returncode == 2
     assert "Its providers: none: set FIELDGATE_SIGN_ON as for the service." in done.stderr
@@ -112,4 +119,7 @@ def test_a_wrong_file_is_reported(data: Path, tmp_path: Path) -> None:
     chosen = environment(tmp_path, "http://login.example")
     done = run_command("user", "list", data=data, environment=chosen)
     assert done.returncode == 1
-    assert "FIELDGATE_SIGN_ON: the issuer 'http://login.example' of ngo must be an https URL" in done.stderr
+    assert (
+        "FIELDGATE_SIGN_ON: the issuer 'http://login.example' of ngo must be an https URL"
+        in done.stderr
+    )

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from tests.processes import TIMEOUT_SECONDS
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<language>[a-z]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<language>[a-z]+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -34,7 +35,11 @@ class Block(NamedTuple):
 
     def noted(self, word: str) -> str:
         """What a comment says after this word, without quotes; empty if it does not begin with it."""
-        return self.note.removeprefix(word).strip().strip('"') if self.note.startswith(f"{word} ") else ""
+        return (
+            self.note.removeprefix(word).strip().strip('"')
+            if self.note.startswith(f"{word} ")
+            else ""
+        )
 
 
 def read_blocks(document: Path) -> list[Block]:
@@ -94,7 +99,9 @@ class Reader:
         return text
 
     def _run_python(self, block: Block) -> str:
-        output, failure = self._python.execute("\n" * _line(block) + self.typed(block), block.place, self._folder)
+        output, failure = self._python.execute(
+            "\n" * _line(block) + self.typed(block), block.place, self._folder
+        )
         assert not failure, f"{block.place}: {failure}"
         return output
 
@@ -113,8 +120,12 @@ class Reader:
             check=False,
         )
         expected = int(block.noted("exit status") or 0)
-        assert done.returncode == expected, f"{block.place}: {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}"
-        self._exports += "".join(f"{line}\n" for line in script.splitlines() if line.startswith("export "))
+        assert done.returncode == expected, (
+            f"{block.place}: {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}"
+        )
+        self._exports += "".join(
+            f"{line}\n" for line in script.splitlines() if line.startswith("export ")
+        )
         return done.stdout + done.stderr
 
     def _run_in_other_terminal(self, script: str, block: Block) -> str:

@@ -37,7 +37,11 @@ class EventStandIn:
         if "dtype" in filters:
             found = [each for each in found if str(each["dtype"]["id"]) == filters["dtype"]]
         if self.is_fieldgate and "updated_at__gte" in filters:
-            found = [each for each in found if each["updated_at"] >= datetime.fromisoformat(filters["updated_at__gte"])]
+            found = [
+                each
+                for each in found
+                if each["updated_at"] >= datetime.fromisoformat(filters["updated_at__gte"])
+            ]
         return found
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -46,13 +50,20 @@ class EventStandIn:
         found = self.matching(**filters)
         if request.url.path == "/api/v2/event/deleted/":
             since = datetime.fromisoformat(filters["since"])
-            found = [{"id": id_, "deleted_at": at} for id_, at in self.deletions.items() if at >= since]
+            found = [
+                {"id": id_, "deleted_at": at} for id_, at in self.deletions.items() if at >= since
+            ]
         body = {"count": len(found), "next": None, "previous": None, "results": found}
-        headers = {"Date": format_datetime(self.clock, usegmt=True), "Content-Type": "application/json"}
+        headers = {
+            "Date": format_datetime(self.clock, usegmt=True),
+            "Content-Type": "application/json",
+        }
         if self.is_fieldgate:
             headers["Fieldgate-Data-Version"] = "1"
         return httpx.Response(200, content=msgspec.json.encode(body), headers=headers)
 
     def client(self, **options: Any) -> AsyncClient:
-        connection = ConnectionOptions(transport=httpx.MockTransport(self.answer), retries=RetryPolicy(attempts=1))
+        connection = ConnectionOptions(
+            transport=httpx.MockTransport(self.answer), retries=RetryPolicy(attempts=1)
+        )
         return AsyncClient(SERVER, options=connection, **options)

@@ -21,7 +21,9 @@ QUICK_RETRIES = RetryPolicy(first_pause=0.001, longest_pause=0.01)
 class LossyTransport(httpx.AsyncBaseTransport):
     """Passes requests on. `lose` says whether the answer to a request is lost on the way back."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport, lose: Callable[[httpx.Request], bool]) -> None:
+    def __init__(
+        self, inner: httpx.AsyncBaseTransport, lose: Callable[[httpx.Request], bool]
+    ) -> None:
         self._inner = inner
         self._lose = lose
         self.requests: list[httpx.Request] = []
@@ -40,7 +42,9 @@ class ClientService:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.transport = LossyTransport(httpx.ASGITransport(service.app), lambda request: self.lose(request))
+        self.transport = LossyTransport(
+            httpx.ASGITransport(service.app), lambda request: self.lose(request)
+        )
         self.lose: Callable[[httpx.Request], bool] = lambda request: False
         self.options = ConnectionOptions(retries=QUICK_RETRIES, transport=self.transport)
 
@@ -53,7 +57,11 @@ class ClientService:
         return await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
 
     def requests(self, method: str, path: str) -> list[httpx.Request]:
-        return [each for each in self.transport.requests if (each.method, each.url.path) == (method, path)]
+        return [
+            each
+            for each in self.transport.requests
+            if (each.method, each.url.path) == (method, path)
+        ]
 
 
 @asynccontextmanager

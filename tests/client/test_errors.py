@@ -49,7 +49,9 @@ async def test_refusals(site: ClientService) -> None:
             await client.events(regions__in="north", ordering="colour").first()
         check(invalid.value, 400)
         assert set(invalid.value.fields) == {"regions__in", "ordering"}
-        assert all(isinstance(text, str) for texts in invalid.value.fields.values() for text in texts)
+        assert all(
+            isinstance(text, str) for texts in invalid.value.fields.values() for text in texts
+        )
     async with site.client(token, language="ar") as client:
         with pytest.raises(InvalidRequest) as arabic:
             await client.events(ordering="colour").first()
@@ -78,7 +80,9 @@ def test_error_bodies(body: bytes, content_type: str, message: str, fields: dict
 
 
 def test_an_error_without_a_text() -> None:
-    error = request_failed(502, b"<html>", {"content-type": "text/html", "x-request-id": "r\x1b[2J1"}, "https://x/")
+    error = request_failed(
+        502, b"<html>", {"content-type": "text/html", "x-request-id": "r\x1b[2J1"}, "https://x/"
+    )
     assert str(error) == "The server answered: Bad Gateway. (status 502, request r1)"
     assert request_failed(599, b"", {}, "").message == "The server answered an error."
     assert str(FieldgateError("plain")) == "plain"

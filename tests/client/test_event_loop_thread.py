@@ -13,7 +13,12 @@ import pytest
 from fieldgate_client import AsyncClient, Client
 from fieldgate_client.client import EventLoopThread
 
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 RECORDS = 60
 
@@ -21,7 +26,11 @@ RECORDS = 60
 def respond(request: ReceivedRequest) -> Reply:
     offset, limit = int(request.query["offset"]), int(request.query["limit"])
     results = [{"id": id_} for id_ in range(offset, min(RECORDS, offset + limit))]
-    following = f"{request.path}?limit={limit}&offset={offset + limit}" if offset + limit < RECORDS else None
+    following = (
+        f"{request.path}?limit={limit}&offset={offset + limit}"
+        if offset + limit < RECORDS
+        else None
+    )
     return json_reply({"count": RECORDS, "next": following, "previous": None, "results": results})
 
 
@@ -59,7 +68,9 @@ async def test_a_cancellation_when_the_answer_has_just_arrived(
     client = AsyncClient(server.base_url, page_size=5)
     send = httpx.AsyncClient.send
 
-    async def send_and_cancel(self: httpx.AsyncClient, *arguments: Any, **options: Any) -> httpx.Response:
+    async def send_and_cancel(
+        self: httpx.AsyncClient, *arguments: Any, **options: Any
+    ) -> httpx.Response:
         response = await send(self, *arguments, **options)
         asyncio.get_running_loop().call_soon(reading.cancel)
         monkeypatch.undo()
@@ -106,7 +117,9 @@ print(len(client.list("event/")), client.list("event/").first()["id"])
 
 def test_a_script_that_closes_nothing_ends_without_warnings(server: LoopbackServer) -> None:
     script = SCRIPT.format(url=server.base_url)
-    done = subprocess.run([sys.executable, "-W", "always", "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", script], capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == (f"{RECORDS} 0\n", "")
 
 

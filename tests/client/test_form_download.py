@@ -15,7 +15,9 @@ from tests.imports.workbooks import xlsx
 
 
 @pytest.fixture
-async def site(start: StartService, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ClientService]:
+async def site(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[ClientService]:
     monkeypatch.setattr(forms, "FIRST_PAUSE", 0.01)
     async with start() as service, import_worker(service):
         yield ClientService(service)
@@ -29,7 +31,10 @@ async def test_a_form_is_translated(site: ClientService, tmp_path: Path) -> None
     received: list[tuple[int, int | None]] = []
     async with site.client(await site.user()) as client:
         [asset] = await client.import_form(original)
-        assert await client.download_form(asset, copy, on_progress=lambda *part: received.append(part)) == copy
+        assert (
+            await client.download_form(asset, copy, on_progress=lambda *part: received.append(part))
+            == copy
+        )
         assert copy.read_bytes() == content
         assert received[-1] == (len(content), len(content))
         book = load_workbook(io.BytesIO(content))
@@ -48,7 +53,10 @@ async def test_a_failed_download_leaves_the_old_file(site: ClientService, tmp_pa
     async with site.client(await site.user()) as client:
         with pytest.raises(NotFound):
             await client.download_form("a" + "2" * 21, target)
-        for path, message in ((tmp_path, "is a folder"), (tmp_path / "none" / "form.xlsx", "There is no folder")):
+        for path, message in (
+            (tmp_path, "is a folder"),
+            (tmp_path / "none" / "form.xlsx", "There is no folder"),
+        ):
             with pytest.raises(InvalidRequest, match=message):
                 await client.download_form("a" + "2" * 21, path)
     assert (os.listdir(tmp_path).count("form.xlsx"), target.read_bytes()) == (1, b"old")  # noqa: PTH208

@@ -15,7 +15,11 @@ from tests.conftest import Service, StartService, run_service
 from tests.imports.workbooks import xlsx
 
 IMPORTS = "/api/v2/imports/"
-BROKEN = (("type", "name", "label"), ("text", "name", "Name"), ("select_one nolist", "kind", "Kind"))
+BROKEN = (
+    ("type", "name", "label"),
+    ("text", "name", "Name"),
+    ("select_one nolist", "kind", "Kind"),
+)
 WARNED = (
     ("type", "name", "label"),
     ("begin_group", "one", "One"), ("text", "same", "A"), ("end_group", "", ""),
@@ -62,7 +66,11 @@ async def test_a_form_becomes_an_asset_and_then_a_version(site: ClientService, f
         [asset] = await client.import_form(
             form, on_progress=lambda *part: sent.append(part), on_status=seen.append, timeout=60
         )
-        assert (asset.name, asset.asset_type, asset.version_count) == ("Household visit", "survey", 1)
+        assert (asset.name, asset.asset_type, asset.version_count) == (
+            "Household visit",
+            "survey",
+            1,
+        )
         assert asset.owner__username == "amina"
         size = len(await asyncio.to_thread(form.read_bytes))
         assert sent == [(size, size)]
@@ -104,9 +112,13 @@ async def test_warnings_of_a_successful_import(site: ClientService, tmp_path: Pa
 
 
 @pytest.mark.parametrize("lost", [1, 3])
-async def test_a_lost_answer_makes_no_second_import(site: ClientService, form: Path, lost: int) -> None:
+async def test_a_lost_answer_makes_no_second_import(
+    site: ClientService, form: Path, lost: int
+) -> None:
     """The server stored the file, and the answer is lost: the repeated request has the same Idempotency-Key."""
-    site.lose = lambda request: request.method == "POST" and len(site.requests("POST", IMPORTS)) <= lost
+    site.lose = lambda request: (
+        request.method == "POST" and len(site.requests("POST", IMPORTS)) <= lost
+    )
     async with site.client(await site.user()) as client:
         [asset] = await client.import_form(form)
         assert [each.uid async for each in client.assets()] == [asset.uid]

@@ -25,7 +25,9 @@ def newest_first(go: GoStandIn) -> list[int]:
 
 @pytest.mark.parametrize("page_size", [1, 7, 50, 1000])
 @pytest.mark.parametrize("concurrency", [1, 8])
-async def test_events_are_complete_with_every_page_size(go: GoStandIn, page_size: int, concurrency: int) -> None:
+async def test_events_are_complete_with_every_page_size(
+    go: GoStandIn, page_size: int, concurrency: int
+) -> None:
     if page_size < 50:
         go.events = {id_: event for id_, event in go.events.items() if id_ <= page_size * 15}
     async with AsyncClient(
@@ -48,7 +50,9 @@ def test_all_list_methods(go: GoStandIn) -> None:
         assert [event.id for event in client.events()[95:210]] == newest_first(go)[95:210]
         assert len(next(iter(client.events().pages()))) == 100
         assert client.events()[-1].id == 1
-        assert [event.name for event in client.events(countries=["Nepal"], type="flood")[:1]] == [f"Flood {EVENTS}"]
+        assert [event.name for event in client.events(countries=["Nepal"], type="flood")[:1]] == [
+            f"Flood {EVENTS}"
+        ]
         found = client.events(disaster_start_date__gte=date(2026, 1, 1), regions__in=[2])
         assert sum(1 for _ in found) == EVENTS
         assert len(client.list("country/")) == 2

@@ -20,7 +20,12 @@ from fieldgate_client.retries import RetryPolicy
 from fieldgate_client.walk import Walk, WalkOptions
 
 from tests.client.quick_retries import QUICK
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 from tests.imports.workbooks import xlsx
 
 SECRET = "secret-token-of-amina"
@@ -32,7 +37,15 @@ def numbers(request: ReceivedRequest) -> tuple[int, int]:
 
 def envelope(offset: int, limit: int, ids: range, **more: Any) -> Reply:
     next_ = f"http://other.example/api/v2/event/?limit={limit}&offset={offset + limit}"
-    return json_reply({"count": 100, "next": next_, "previous": None, "results": [{"id": id_} for id_ in ids], **more})
+    return json_reply(
+        {
+            "count": 100,
+            "next": next_,
+            "previous": None,
+            "results": [{"id": id_} for id_ in ids],
+            **more,
+        }
+    )
 
 
 def same_page_for_ever(request: ReceivedRequest) -> Reply:
@@ -98,15 +111,22 @@ async def test_walks_end_with_an_error(
     respond: Callable[[ReceivedRequest], Reply], has_version: bool, ordering: str
 ) -> None:
     version = (("Fieldgate-Data-Version", "1"),) if has_version else ()
-    with LoopbackServer(lambda request: msgspec.structs.replace(respond(request), headers=version)) as server:
-        async with AsyncClient(server.base_url, SECRET, page_size=20, concurrency=8, options=QUICK) as client:
+    with LoopbackServer(
+        lambda request: msgspec.structs.replace(respond(request), headers=version)
+    ) as server:
+        async with AsyncClient(
+            server.base_url, SECRET, page_size=20, concurrency=8, options=QUICK
+        ) as client:
             found = []
             with pytest.raises((IncompleteList, UnexpectedResponse)):
                 async for record in client.list("event/", ordering=ordering or None):
                     found.append(record["id"])
             assert len(found) == len(set(found))
         assert len(server.requests) < 1200
-        assert all(request.headers["host"] == server.base_url.removeprefix("http://") for request in server.requests)
+        assert all(
+            request.headers["host"] == server.base_url.removeprefix("http://")
+            for request in server.requests
+        )
 
 
 def endless_after_its_end(request: ReceivedRequest) -> Reply:
@@ -116,7 +136,9 @@ def endless_after_its_end(request: ReceivedRequest) -> Reply:
 
 async def test_a_list_that_goes_on_after_its_end() -> None:
     with LoopbackServer(endless_after_its_end) as server:
-        async with AsyncClient(server.base_url, page_size=20, concurrency=1, options=QUICK) as client:
+        async with AsyncClient(
+            server.base_url, page_size=20, concurrency=1, options=QUICK
+        ) as client:
             with pytest.raises(IncompleteList, match="goes on after the end"):
                 [record async for record in client.list("event/")]
         assert len(server.requests) <= 6, "a page more can be one of new records"
@@ -175,17 +197,27 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies_that_are_no_list(name: str) -> None:
-    with LoopbackServer(lambda request: Reply(200, BODIES[name], (("X-Request-Id", "r1"),))) as server:
-        with Client(server.base_url, SECRET, options=QUICK) as client, pytest.raises(UnexpectedResponse) as failed:
+    with LoopbackServer(
+        lambda request: Reply(200, BODIES[name], (("X-Request-Id", "r1"),))
+    ) as server:
+        with (
+            Client(server.base_url, SECRET, options=QUICK) as client,
+            pytest.raises(UnexpectedResponse) as failed,
+        ):
             [*client.events()]
         assert (failed.value.status, failed.value.request_id) == (200, "r1")
         assert len(server.requests) <= 8
 
 
-@pytest.mark.parametrize("record", [b'{"id":1,"name":5,"countries":{}}', b"[]", b'"x"', b'{"id":"abc"}'])
+@pytest.mark.parametrize(
+    "record", [b'{"id":1,"name":5,"countries":{}}', b"[]", b'"x"', b'{"id":"abc"}']
+)
 def test_records_of_other_types(record: bytes) -> None:
     body = b'{"count":1,"next":null,"results":[%b]}' % record
-    with LoopbackServer(lambda request: Reply(200, body)) as server, Client(server.base_url, options=QUICK) as client:
+    with (
+        LoopbackServer(lambda request: Reply(200, body)) as server,
+        Client(server.base_url, options=QUICK) as client,
+    ):
         for read in (lambda: [*client.events()], lambda: client.events().first()):
             with pytest.raises(UnexpectedResponse, match="is not as expected"):
                 read()
@@ -194,7 +226,10 @@ def test_records_of_other_types(record: bytes) -> None:
 def test_a_body_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_body, "MAX_BODY_BYTES", 1_000_000)
     with LoopbackServer(lambda request: Reply(200, b" " * 1_100_000)) as server:
-        with Client(server.base_url, options=QUICK) as client, pytest.raises(UnexpectedResponse, match="larger than"):
+        with (
+            Client(server.base_url, options=QUICK) as client,
+            pytest.raises(UnexpectedResponse, match="larger than"),
+        ):
             [*client.events()]
         assert len(server.requests) == 1
 
@@ -206,7 +241,9 @@ def redirect(location: str, status: int = 302) -> Reply:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_to_other_servers_are_refused(status: int) -> None:
     """There the token would be missing, and lists would silently be shorter."""
-    with LoopbackServer(lambda request: json_reply({"count": 0, "next": None, "results": []})) as other:
+    with LoopbackServer(
+        lambda request: json_reply({"count": 0, "next": None, "results": []})
+    ) as other:
         target = other.base_url + "/api/v2/event/?limit=1000&offset=0"
         with LoopbackServer(lambda request: redirect(target, status)) as server:
             with Client(server.base_url, SECRET, options=QUICK) as client:
@@ -218,7 +255,9 @@ def test_redirects_to_other_servers_are_refused(status: int) -> None:
         assert other.requests == []
 
 
-@pytest.mark.parametrize("location", ["http://[", "ftp://other.example/", "//other.example/", "http://user:pw@x/"])
+@pytest.mark.parametrize(
+    "location", ["http://[", "ftp://other.example/", "//other.example/", "http://user:pw@x/"]
+)
 def test_redirects_to_nowhere(location: str) -> None:
     with (
         LoopbackServer(lambda request: redirect(location)) as server,
@@ -256,7 +295,9 @@ async def test_the_answer_to_an_earlier_request_is_refused() -> None:
 
     with LoopbackServer(respond) as server:
         options = ConnectionOptions(retries=RetryPolicy(first_pause=0.05, longest_pause=0.05))
-        async with AsyncClient(server.base_url, page_size=10, concurrency=10, options=options) as client:
+        async with AsyncClient(
+            server.base_url, page_size=10, concurrency=10, options=options
+        ) as client:
             records = client.list("event/")
             assert [record["id"] async for record in records] == [*range(100)]
             assert records.report.passes == 1
@@ -271,6 +312,10 @@ def test_a_workbook_that_is_cut_off_is_not_saved(tmp_path: Path) -> None:
         return Reply(200, content[: len(content) // 2]) if "assets" in request.path else Reply(404)
 
     refused = pytest.raises(UnexpectedResponse, match="complete Excel workbook")
-    with LoopbackServer(respond) as server, Client(server.base_url, options=QUICK) as client, refused:
+    with (
+        LoopbackServer(respond) as server,
+        Client(server.base_url, options=QUICK) as client,
+        refused,
+    ):
         client.download_form("aAbc", file)
     assert file.read_bytes() == b"before"

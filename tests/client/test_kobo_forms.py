@@ -54,7 +54,9 @@ def form(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_form_is_a_form_with_the_name_of_its_file(kobo: KoboForms, client: Client, form: Path) -> None:
+def test_a_form_is_a_form_with_the_name_of_its_file(
+    kobo: KoboForms, client: Client, form: Path
+) -> None:
     seen: list[str] = []
     [asset] = client.import_form(form, on_status=lambda record: seen.append(record.status))
     assert (asset.name, asset.asset_type) == ("Household 2.0 visit", "survey")
@@ -81,14 +83,20 @@ def test_an_import_is_never_sent_twice(kobo: KoboForms, client: Client, form: Pa
     assert kobo.writes() == [("POST", "/api/v2/imports/")]
     assert "attempts" not in lost.value.message
     kobo.after = lambda request: None
-    kobo.before = lambda request: json_reply({"detail": "busy"}, 503) if request.method == "POST" else None
+    kobo.before = lambda request: (
+        json_reply({"detail": "busy"}, 503) if request.method == "POST" else None
+    )
     with pytest.raises(ServerFailed, match="busy"):
         client.import_form(form)
     assert len(kobo.writes()) == 2
 
 
 def test_an_answer_that_is_no_import(kobo: KoboForms, client: Client, form: Path) -> None:
-    for reply in (Reply(201, b"{}"), Reply(200, b"<html>", content_type="text/html"), Reply(201, b'{"uid": 5}')):
+    for reply in (
+        Reply(201, b"{}"),
+        Reply(200, b"<html>", content_type="text/html"),
+        Reply(201, b'{"uid": 5}'),
+    ):
         kobo.before = lambda request, reply=reply: reply if request.method == "POST" else None  # type: ignore[misc]
         with pytest.raises(UnexpectedResponse) as failed:
             client.import_form(form)
@@ -109,13 +117,18 @@ def test_sharing_is_one_request_each(kobo: KoboForms, client: Client) -> None:
     assert kobo.writes() == [("POST", ASSIGNMENTS)] * 4
     assert kobo.permissions_of("bob") == {"change_asset", "view_submissions", "view_asset"}
     effects = [(each.username, each.codename, each.effect) for each in shared.effects]
-    assert effects[1:3] == [("bob", "view_submissions", "granted"), ("omar", "change_asset", "granted")]
+    assert effects[1:3] == [
+        ("bob", "view_submissions", "granted"),
+        ("omar", "change_asset", "granted"),
+    ]
     assert shared.dry_run is False
 
 
 def test_removing_also_removes_what_depends_on_it(kobo: KoboForms, client: Client) -> None:
     client.share("aForm", "bob", "manage_asset")
-    client.share("aForm", ["bob", "omar"], "view_asset", "change_asset", "add_submissions", remove=True)
+    client.share(
+        "aForm", ["bob", "omar"], "view_asset", "change_asset", "add_submissions", remove=True
+    )
     assert kobo.permissions_of("bob") == set()
     deleted = [path for method, path in kobo.writes() if method == "DELETE"]
     assert len(deleted) == 3, "omar had none"

@@ -50,7 +50,9 @@ async def test_the_language_is_not_kept_in_a_cookie() -> None:
     kobo = KoboStandIn()
     with kobo.server:
         async with AsyncClient(kobo.server.base_url, language="fr", options=QUICK) as client:
-            english = await client.connection.fetch("permissions/", (), lambda sent: sent, language="en")
+            english = await client.connection.fetch(
+                "permissions/", (), lambda sent: sent, language="en"
+            )
             assert b"Can view asset" in english.body
             assert "set-cookie" in english.headers
             assert [each.name async for each in client.permissions()][1] == "Peut voir"

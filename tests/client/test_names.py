@@ -4,7 +4,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from fieldgate_client import AmbiguousName, AsyncClient, InvalidRequest, UnknownName, UnsupportedByServer
+from fieldgate_client import (
+    AmbiguousName,
+    AsyncClient,
+    InvalidRequest,
+    UnknownName,
+    UnsupportedByServer,
+)
 from fieldgate_client.names import NameResolver, split_filters
 
 from fieldgate.settings import Settings
@@ -76,7 +82,9 @@ def test_empty_filters_are_refused_at_once(value: Any) -> None:
         client.events(countries=value)
     with pytest.raises(InvalidRequest, match="regions__in has no values"):
         client.events(regions__in=[])
-    assert client.events(countries=None, regions__in=None, search="").query.parameters == (("search", ""),)
+    assert client.events(countries=None, regions__in=None, search="").query.parameters == (
+        ("search", ""),
+    )
 
 
 @pytest.mark.parametrize("value", [True, 1.5, None, object()])
@@ -94,13 +102,24 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client
 
 async def test_names_of_the_real_server(site: ClientService) -> None:
     async with site.client(language="fr") as client:
-        found = client.events(countries=["KEN", "Tchad", "chad"], type="Inondation", regions=["Africa"], severity="red")
+        found = client.events(
+            countries=["KEN", "Tchad", "chad"],
+            type="Inondation",
+            regions=["Africa"],
+            severity="red",
+        )
         assert [each async for each in found] == []
         [request] = site.requests("GET", "/api/v2/event/")
         query = dict(request.url.params)
-        kenya, chad = [(await client.get("country/", iso3=code))["results"][0]["id"] for code in ("KEN", "TCD")]
+        kenya, chad = [
+            (await client.get("country/", iso3=code))["results"][0]["id"] for code in ("KEN", "TCD")
+        ]
         assert query["countries__in"] == f"{kenya},{chad}"
-        assert (query["dtype"], query["regions__in"], query["ifrc_severity_level"]) == ("12", "0", "2")
+        assert (query["dtype"], query["regions__in"], query["ifrc_severity_level"]) == (
+            "12",
+            "0",
+            "2",
+        )
         with pytest.raises(UnknownName, match="Did you mean Inondation") as unknown:
             await client.events(types=["Inondations"]).first()
         assert "Inondation" in unknown.value.suggestions

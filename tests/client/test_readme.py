@@ -14,7 +14,13 @@ from fieldgate_client import Client, FieldgateError
 from fieldgate_client.cli.exit_codes import ExitCode, describe_error
 
 from tests.client.cli.conftest import fill_database
-from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
+from tests.client.document_blocks import (
+    Block,
+    PythonSession,
+    Reader,
+    python_environment,
+    read_blocks,
+)
 from tests.processes import ServerProcess
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,10 +37,18 @@ class DemoServer(NamedTuple):
     python: PythonSession
 
     def reader(self, folder: Path, *, form: str = "", is_logged_in: bool = False) -> Reader:
-        substitutions = {ADDRESS: self.base_url, "https://field.example": self.base_url, "fgt_...": self.token}
+        substitutions = {
+            ADDRESS: self.base_url,
+            "https://field.example": self.base_url,
+            "fgt_...": self.token,
+        }
         if form:
             substitutions["FORM=a..."] = f"FORM={form}"
-        environment = {**python_environment(), "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
+        environment = {
+            **python_environment(),
+            "HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+        }
         if is_logged_in:
             environment |= {"FIELDGATE_URL": self.base_url, "FIELDGATE_TOKEN": self.token}
         return Reader(folder, self.python, substitutions, environment)
@@ -60,7 +74,11 @@ def test_examples_of_the_readme(server: DemoServer, tmp_path: Path) -> None:
     blocks = [block for block in read_blocks(README) if not _is_installation(block)]
     reader = server.reader(tmp_path)
     reader.run(blocks)
-    expected = [block.place for block in blocks if block.language in ("python", "sh") or block.note == "output"]
+    expected = [
+        block.place
+        for block in blocks
+        if block.language in ("python", "sh") or block.note == "output"
+    ]
     assert reader.ran == expected
     assert len(expected) > 20
     assert_is_image(tmp_path / "floods.png")
@@ -116,7 +134,9 @@ def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
     documented = {name: int(code) for names, code in rows for name in re.findall(r"`(\w+)`", names)}
     public = {name: getattr(fieldgate_client, name) for name in fieldgate_client.__all__}
     exceptions = {
-        name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, FieldgateError)
+        name: kind
+        for name, kind in public.items()
+        if isinstance(kind, type) and issubclass(kind, FieldgateError)
     }
     assert documented.keys() - {"KeyboardInterrupt"} == exceptions.keys()
     for name, kind in exceptions.items():

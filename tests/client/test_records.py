@@ -38,7 +38,11 @@ def example(schema: dict[str, Any], *, is_null: bool = False) -> Any:
         return example(SCHEMAS[schema["$ref"].rpartition("/")[2]], is_null=is_null)
     if "anyOf" in schema:
         kinds = [each for each in schema["anyOf"] if each != {"type": "null"}]
-        return None if is_null and len(kinds) < len(schema["anyOf"]) else example(kinds[0], is_null=is_null)
+        return (
+            None
+            if is_null and len(kinds) < len(schema["anyOf"])
+            else example(kinds[0], is_null=is_null)
+        )
     if "enum" in schema:
         return schema["enum"][0]
     if "properties" in schema:
@@ -82,11 +86,20 @@ def contains(kept: Any, sent: Any) -> bool:
 
 def test_dates_are_dates() -> None:
     event = msgspec.convert(example(SCHEMAS["EventRecord"]), records.Event, strict=False)
-    for value in (event.disaster_start_date, event.created_at, event.updated_at, event.appeals[0].start_date):
+    for value in (
+        event.disaster_start_date,
+        event.created_at,
+        event.updated_at,
+        event.appeals[0].start_date,
+    ):
         assert value is not None
         assert value.isoformat() == "2026-01-02T03:04:05+00:00"
 
 
 def test_a_record_with_nothing_but_its_key() -> None:
-    for kind, key in ((records.Event, {"id": 1}), (records.Asset, {"uid": "a"}), (records.Import, {"uid": "i"})):
+    for kind, key in (
+        (records.Event, {"id": 1}),
+        (records.Asset, {"uid": "a"}),
+        (records.Import, {"uid": "i"}),
+    ):
         assert msgspec.to_builtins(msgspec.convert(key, kind)).items() >= key.items()

@@ -58,7 +58,10 @@ async def test_a_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip", "gzip,br", "compress"])
 def test_what_was_not_asked_for_is_refused(encoding: str) -> None:
     reply = Reply(200, gzip.compress(b"[]"), (("Content-Encoding", encoding),))
-    with LoopbackServer(lambda _: reply) as server, Client(server.base_url, options=QUICK) as client:
+    with (
+        LoopbackServer(lambda _: reply) as server,
+        Client(server.base_url, options=QUICK) as client,
+    ):
         with pytest.raises(UnexpectedResponse, match="compressed in a way that was not asked for"):
             client.list("event/").first()
         assert server.requests[0].headers["accept-encoding"] == "identity"
@@ -67,7 +70,10 @@ def test_what_was_not_asked_for_is_refused(encoding: str) -> None:
 def test_gzip_is_asked_for_where_it_saves_traffic() -> None:
     options = ConnectionOptions(compression=True)
     reply = Reply(200, gzip.compress(b'[{"id": 1}]'), (("Content-Encoding", "gzip"),))
-    with LoopbackServer(lambda _: reply) as server, Client(server.base_url, options=options) as client:
+    with (
+        LoopbackServer(lambda _: reply) as server,
+        Client(server.base_url, options=options) as client,
+    ):
         assert client.list("event/").first() == {"id": 1}
         assert server.requests[0].headers["accept-encoding"] == "gzip"
 

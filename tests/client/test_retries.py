@@ -14,7 +14,12 @@ from fieldgate_client.retries import (
     parse_retry_after,
 )
 
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 EMPTY_LIST: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
@@ -69,12 +74,18 @@ def test_a_server_that_asks_to_wait_for_an_hour() -> None:
 
     reply = json_reply({"detail": "Slow down."}, 500, Retry_After="3600")
     with LoopbackServer(lambda _: reply) as server:
-        with Client(server.base_url, options=ConnectionOptions(on_retry=on_retry)) as client, pytest.raises(Stop):
+        with (
+            Client(server.base_url, options=ConnectionOptions(on_retry=on_retry)) as client,
+            pytest.raises(Stop),
+        ):
             client.list("event/").first()
         [notice] = notices
         assert notice.pause <= 121
         text = str(notice)
-    assert " answered 500: Slow down. It asks to wait 3600 s, which is too long. Trying again in 120" in text
+    assert (
+        " answered 500: Slow down. It asks to wait 3600 s, which is too long. Trying again in 120"
+        in text
+    )
     assert text.endswith(" s (attempt 1 of 8 failed).")
 
 
@@ -109,7 +120,10 @@ def test_the_wish_of_the_server_is_honoured() -> None:
     replies = iter([Reply(503, headers=(("Retry-After", "0.3"),)), limited, json_reply(EMPTY_LIST)])
     notices: list[RetryNotice] = []
     options = ConnectionOptions(retries=RetryPolicy(first_pause=0.001), on_retry=notices.append)
-    with LoopbackServer(lambda _: next(replies)) as server, Client(server.base_url, options=options) as client:
+    with (
+        LoopbackServer(lambda _: next(replies)) as server,
+        Client(server.base_url, options=options) as client,
+    ):
         assert client.list("event/").first() is None
         assert client.list("event/").first() is None
     assert [notice.attempt for notice in notices[:2]] == [1, 0]

@@ -35,7 +35,9 @@ def test_filters_of_an_address_are_sent() -> None:
     """Without them, everything would come back. What belongs to one page in a browser is left out."""
     empty: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with LoopbackServer(lambda _: json_reply(empty)) as server, Client(server.base_url) as client:
-        address = f"{server.base_url}/api/v2/event/?dtype=12&limit=20&offset=40&format=api&search=flood"
+        address = (
+            f"{server.base_url}/api/v2/event/?dtype=12&limit=20&offset=40&format=api&search=flood"
+        )
         client.list(address, search="cyclone").first()
         wanted = {"dtype": "12", "search": "cyclone", "limit": "1", "offset": "0", "start": "0"}
         assert server.requests[-1].query == wanted
@@ -52,4 +54,6 @@ def test_credentials_are_not_repeated() -> None:
 
 def test_paths_that_leave_the_server_are_refused() -> None:
     with pytest.raises(InvalidURL, match="in its path"):
-        resolve_address("https://field.example/kobo/../other/api/v2/event/", "https://field.example/kobo")
+        resolve_address(
+            "https://field.example/kobo/../other/api/v2/event/", "https://field.example/kobo"
+        )

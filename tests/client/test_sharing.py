@@ -18,7 +18,9 @@ class SharingSite(ClientService):
     team: SharingTeam
 
     def of(self, user: str, **options: str) -> AsyncClient:
-        return self.client(self.team.headers[user].get("Authorization", "").removeprefix("Token "), **options)
+        return self.client(
+            self.team.headers[user].get("Authorization", "").removeprefix("Token "), **options
+        )
 
 
 @pytest.fixture
@@ -56,7 +58,9 @@ async def test_many_users_and_assets_by_any_reference(site: SharingSite) -> None
         first = await client.assets(q=f"uid:{uids[0]}").first()
         assert first is not None
         assets = (first, f"{client.connection.server}/assets/{uids[1]}/")
-        done = await client.share(assets, ["ann", "/api/v2/users/bob/"], "change_asset", "add_submissions")
+        done = await client.share(
+            assets, ["ann", "/api/v2/users/bob/"], "change_asset", "add_submissions"
+        )
         assert done.counts == {"granted": 12}
         removed = await client.share(uids, "ann", "view_asset", remove=True)
         assert removed.counts == {"removed": 4}
@@ -91,7 +95,9 @@ async def test_access_that_ends(site: SharingSite) -> None:
     async with site.of("owner") as client:
         done = await client.share(uid, "ann", "view_asset", until=date(2099, 12, 31))
         assert [each.expires_at for each in done.effects] == ["2099-12-31T23:59:59Z"]
-        assert (await client.explain(uid, "ann", "view_asset")).rules[0].expires_at == "2099-12-31T23:59:59Z"
+        assert (await client.explain(uid, "ann", "view_asset")).rules[
+            0
+        ].expires_at == "2099-12-31T23:59:59Z"
         assert (await client.share(uid, "ann", "view_asset")).effects == [], "the end stays"
         [effect] = (await client.share(uid, "ann", "view_asset", until="never")).effects
         assert (effect.effect, effect.expires_at) == ("ends", None)

@@ -41,7 +41,9 @@ def test_no_control_character_is_left(text: str) -> None:
 
 
 def test_table_wraps_wide_columns() -> None:
-    table = format_table(["a", "message"], [["x", "one two three four five six seven eight"], ["yy", "short"]], 25)
+    table = format_table(
+        ["a", "message"], [["x", "one two three four five six seven eight"], ["yy", "short"]], 25
+    )
     assert table.splitlines() == [
         "a   message",
         "x   one two three four",
@@ -68,4 +70,6 @@ def test_json_on_a_terminal_stays_the_same_json(text: str) -> None:
     TerminalFile(file).write(msgspec.json.encode([text]) + b"\n")
     written = file.getvalue()
     assert msgspec.json.decode(written) == [text]
-    assert not any(ord(each) < 32 or 127 <= ord(each) < 160 for each in written.decode().rstrip("\n"))
+    assert not any(
+        ord(each) < 32 or 127 <= ord(each) < 160 for each in written.decode().rstrip("\n")
+    )

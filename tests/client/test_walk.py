@@ -25,7 +25,11 @@ PAGE_SIZES = (1, 2, 7, 50, 1000)
 
 
 async def read(walk: Walk) -> list[int]:
-    return [int(bytes(record).split(b":")[1].strip(b"}")) async for page in walk.pages() for record in page]
+    return [
+        int(bytes(record).split(b":")[1].strip(b"}"))
+        async for page in walk.pages()
+        for record in page
+    ]
 
 
 def newest_first(number: int) -> dict[int, int]:
@@ -36,13 +40,17 @@ def newest_first(number: int) -> dict[int, int]:
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("has_version", [True, False])
-async def test_every_record_once_and_in_order(number: int, page_size: int, concurrency: int, has_version: bool) -> None:
+async def test_every_record_once_and_in_order(
+    number: int, page_size: int, concurrency: int, has_version: bool
+) -> None:
     source = ChangingList(newest_first(number), has_version=has_version, is_fieldgate=has_version)
     walk = Walk(source, WalkOptions(page_size, concurrency))
     assert await read(walk) == [*range(number)][::-1]
     assert walk.report.received == walk.report.count == number
     assert (walk.report.passes, walk.report.duplicates) == (1, 0)
-    assert walk.report.proof == ("unchanged" if has_version or len(source.requests) == 1 else "counted")
+    assert walk.report.proof == (
+        "unchanged" if has_version or len(source.requests) == 1 else "counted"
+    )
 
 
 async def test_a_lower_maximum_of_the_server_is_followed() -> None:
@@ -52,7 +60,14 @@ async def test_a_lower_maximum_of_the_server_is_followed() -> None:
 
 
 async def test_a_part_of_a_list() -> None:
-    for start, stop, expected in ((0, 10, 10), (5, 25, 20), (90, 200, 10), (100, 110, 0), (0, 0, 0), (40, None, 60)):
+    for start, stop, expected in (
+        (0, 10, 10),
+        (5, 25, 20),
+        (90, 200, 10),
+        (100, 110, 0),
+        (0, 0, 0),
+        (40, None, 60),
+    ):
         source = ChangingList(newest_first(100))
         found = await read(Walk(source, WalkOptions(7, 4, start, stop)))
         assert found == [*range(100)][::-1][start:stop]
@@ -79,7 +94,14 @@ steps = st.lists(
 )
 
 
-@given(steps, st.integers(1, 60), st.integers(1, 8), st.integers(1, 8), st.booleans(), st.integers(2, 9))
+@given(
+    steps,
+    st.integers(1, 60),
+    st.integers(1, 8),
+    st.integers(1, 8),
+    st.booleans(),
+    st.integers(2, 9),
+)
 async def test_fieldgate_lists_that_change(
     changes: list[list[tuple[object, ...]]],
     number: int,
@@ -89,7 +111,9 @@ async def test_fieldgate_lists_that_change(
     max_limit: int,
 ) -> None:
     """What was in the list all the time is returned, once; nothing that never was."""
-    source = ChangingList(newest_first(number), changes=changes, has_version=has_version, max_limit=max_limit)
+    source = ChangingList(
+        newest_first(number), changes=changes, has_version=has_version, max_limit=max_limit
+    )
     walk = Walk(source, WalkOptions(page_size, concurrency, fixed_ordering="id"))
     try:
         found = await read(walk)
@@ -106,7 +130,9 @@ async def test_other_lists_that_change_are_repaired_or_reported(
     changes: list[list[tuple[object, ...]]], number: int, page_size: int, concurrency: int
 ) -> None:
     """Without versions some combinations cannot be seen, but duplicates never happen."""
-    source = ChangingList(newest_first(number), changes=changes, has_version=False, is_fieldgate=False)
+    source = ChangingList(
+        newest_first(number), changes=changes, has_version=False, is_fieldgate=False
+    )
     walk = Walk(source, WalkOptions(page_size, concurrency))
     found: list[int] = []
     with suppress(IncompleteList):
@@ -149,7 +175,9 @@ async def test_a_list_without_a_total_order() -> None:
     passes = []
     for seed in range(8):
         ranks = {id_: id_ // 20 for id_ in range(1000)}
-        source = ChangingList(ranks, has_version=False, is_fieldgate=False, is_total=False, seed=seed)
+        source = ChangingList(
+            ranks, has_version=False, is_fieldgate=False, is_total=False, seed=seed
+        )
         walk = Walk(source, WalkOptions(50, 4))
         with suppress(IncompleteList):
             assert sorted(await read(walk)) == [*range(1000)]
@@ -159,9 +187,21 @@ async def test_a_list_without_a_total_order() -> None:
     assert max(passes) > 1, "one pass is not enough for all"
 
 
-@given(steps, st.integers(0, 60), st.integers(0, 30), st.integers(0, 40), st.integers(1, 8), st.integers(1, 8))
+@given(
+    steps,
+    st.integers(0, 60),
+    st.integers(0, 30),
+    st.integers(0, 40),
+    st.integers(1, 8),
+    st.integers(1, 8),
+)
 async def test_slices_of_lists_that_change(
-    changes: list[list[tuple[object, ...]]], number: int, start: int, length: int, page_size: int, concurrency: int
+    changes: list[list[tuple[object, ...]]],
+    number: int,
+    start: int,
+    length: int,
+    page_size: int,
+    concurrency: int,
 ) -> None:
     """A slice that is not reported is what the list had at these places at one moment."""
     source = ChangingList(newest_first(number), changes=changes)
@@ -173,7 +213,9 @@ async def test_slices_of_lists_that_change(
         states.append(sorted(source.ranks, key=lambda id_: (source.ranks[id_], id_)))
 
     source.change = change_and_note  # type: ignore[method-assign]
-    walk = Walk(source, WalkOptions(page_size, concurrency, start, start + length, fixed_ordering="id"))
+    walk = Walk(
+        source, WalkOptions(page_size, concurrency, start, start + length, fixed_ordering="id")
+    )
     with suppress(IncompleteList):
         found = await read(walk)
         assert found in [state[start : start + length] for state in states]
@@ -185,7 +227,9 @@ async def test_a_fixed_order_is_not_trusted_on_other_servers(
     changes: list[list[tuple[object, ...]]], number: int, page_size: int, seed: int
 ) -> None:
     ranks = {id_: id_ // 9 for id_ in range(number)}
-    source = ChangingList(ranks, changes=changes, has_version=False, is_fieldgate=False, is_total=False, seed=seed)
+    source = ChangingList(
+        ranks, changes=changes, has_version=False, is_fieldgate=False, is_total=False, seed=seed
+    )
     walk = Walk(source, WalkOptions(page_size, 4, fixed_ordering="id", is_fixed=True))
     with suppress(IncompleteList):
         found = await read(walk)
@@ -193,12 +237,19 @@ async def test_a_fixed_order_is_not_trusted_on_other_servers(
         assert len(found) >= (walk.report.count or 0)
 
 
-@pytest.mark.parametrize("filters", [{}, {"dtype": 12}, {"ordering": "-num_affected"}, {"ordering": "id"}])
-async def test_events_that_are_written_between_pages(start: StartService, filters: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "filters", [{}, {"dtype": 12}, {"ordering": "-num_affected"}, {"ordering": "id"}]
+)
+async def test_events_that_are_written_between_pages(
+    start: StartService, filters: dict[str, Any]
+) -> None:
     """What stays is returned once, while others are created and deleted before each of the first twelve pages."""
     staying = range(1, 31)
     async with start() as service:
-        store, written = EventStore(service.database, DataVersions(service.database)), iter(range(31, 43))
+        store, written = (
+            EventStore(service.database, DataVersions(service.database)),
+            iter(range(31, 43)),
+        )
         await store.upsert([make_event(id_, dtype=12) for id_ in range(1, 41)])
 
         class WritesFirst(httpx.ASGITransport):

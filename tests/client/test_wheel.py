@@ -23,13 +23,21 @@ CLIENT = REPOSITORY / "client"
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=CLIENT, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=CLIENT,
+        check=True,
+    )
     return next(folder.glob("*.whl"))
 
 
 def test_metadata(wheel: Path) -> None:
     metadata = read_metadata(wheel)
-    needed = {Requirement(line).name for line in metadata.get_all("Requires-Dist", ()) if "extra ==" not in line}
+    needed = {
+        Requirement(line).name
+        for line in metadata.get_all("Requires-Dist", ())
+        if "extra ==" not in line
+    }
     assert needed == {"anyio", "httpx", "msgspec"}
     assert metadata["Requires-Python"] == ">=3.10"
     with zipfile.ZipFile(wheel) as archive:
@@ -82,7 +90,11 @@ print(json.dumps([*{{*sys.modules}} - before]))
     return {name.partition(".")[0] for name in json.loads(output)}
 
 
-METHODS = [name for name, _ in inspect.getmembers(AsyncClient, inspect.isfunction) if not name.startswith("_")]
+METHODS = [
+    name
+    for name, _ in inspect.getmembers(AsyncClient, inspect.isfunction)
+    if not name.startswith("_")
+]
 
 
 @pytest.mark.parametrize("name", METHODS)

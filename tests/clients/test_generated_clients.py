@@ -58,7 +58,12 @@ def _run(*command: str | Path, cwd: Path, **environment: str) -> str:
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", **environment},
+        env={
+            **os.environ,
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "NO_COLOR": "1",
+            **environment,
+        },
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
@@ -92,11 +97,21 @@ def test_python_client(served: Served, tmp_path: Path) -> None:
         cwd=tmp_path,
     )  # fmt: skip
     scenario = HERE / "python" / "scenario.py"
-    printed = _run(sys.executable, "-W", "error", scenario, *served.arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    printed = _run(
+        sys.executable,
+        "-W",
+        "error",
+        scenario,
+        *served.arguments,
+        cwd=tmp_path,
+        PYTHONPATH=str(tmp_path),
+    )
     report = json.loads(printed)
     _check_report(report, served, {"As multipart", "As JSON", "As form"})
     permission = f"{served.base_url}/api/v2/permissions/partial_submissions/"
-    assert f"{served.base_url}/api/v2/users/bashir/ {permission}" in report["assignments"], "sent as a form"
+    assert f"{served.base_url}/api/v2/users/bashir/ {permission}" in report["assignments"], (
+        "sent as a form"
+    )
 
 
 def test_typescript_client(served: Served, tmp_path: Path) -> None:
@@ -104,7 +119,16 @@ def test_typescript_client(served: Served, tmp_path: Path) -> None:
     shutil.copytree(HERE / "typescript", project)
     modules = project / "node_modules"
     modules.symlink_to(node_modules())
-    _run(NODE, modules / "@hey-api/openapi-ts/bin/run.js", "-i", served.document_url, "--no-log-file", cwd=project)
+    _run(
+        NODE,
+        modules / "@hey-api/openapi-ts/bin/run.js",
+        "-i",
+        served.document_url,
+        "--no-log-file",
+        cwd=project,
+    )
     _run(NODE, modules / "typescript/bin/tsc", "--project", project, cwd=project)
-    report = json.loads(_run(NODE, project / "built" / "scenario.js", *served.arguments, cwd=project))
+    report = json.loads(
+        _run(NODE, project / "built" / "scenario.js", *served.arguments, cwd=project)
+    )
     _check_report(report, served, {"As multipart", "As JSON"})

@@ -40,13 +40,22 @@ async def test_1_lists_use_offset_and_limit(service: Service) -> None:
 @pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
 async def test_1_responses_are_localised_by_a_header(service: Service, language: str) -> None:
     """Localised in English, French, Arabic or Spanish through a request header."""
-    answer = await service.get("/api/v2/permissions/view_asset/", headers={"Accept-Language": language})
+    answer = await service.get(
+        "/api/v2/permissions/view_asset/", headers={"Accept-Language": language}
+    )
     assert answer.headers["Content-Language"] == language
-    names = {"en": "Can view asset", "fr": "Peut voir l'élément", "ar": "يمكنه عرض الأصل", "es": "Puede ver el recurso"}
+    names = {
+        "en": "Can view asset",
+        "fr": "Peut voir l'élément",
+        "ar": "يمكنه عرض الأصل",
+        "es": "Puede ver el recurso",
+    }
     assert answer.json()["name"] == names[language]
 
 
-@pytest.mark.parametrize("path", ["/api/v2/", "/api/v2/permissions/", "/api/v2/permissions/view_asset/"])
+@pytest.mark.parametrize(
+    "path", ["/api/v2/", "/api/v2/permissions/", "/api/v2/permissions/view_asset/"]
+)
 async def test_1_format_api_gives_a_page(service: Service, path: str) -> None:
     """A browsable HTML rendering when format=api is given."""
     answer = await service.get(f"{path}?format=api")

@@ -26,10 +26,14 @@ async def test_2_1_url_is_the_absolute_address_of_the_detail(service: Service) -
 async def test_2_1_codename_is_the_path_key(service: Service) -> None:
     """codename: identifier, and path key of the detail endpoint."""
     for codename in TABLE:
-        assert (await service.get(f"/api/v2/permissions/{codename}/")).json()["codename"] == codename
+        assert (await service.get(f"/api/v2/permissions/{codename}/")).json()[
+            "codename"
+        ] == codename
 
 
-async def test_2_1_implied_and_contradictory_are_permission_urls_and_may_be_empty(service: Service) -> None:
+async def test_2_1_implied_and_contradictory_are_permission_urls_and_may_be_empty(
+    service: Service,
+) -> None:
     """implied, contradictory: arrays of permission URLs, possibly empty."""
     found = await records(service)
     addresses = {record["url"] for record in found.values()}
@@ -90,7 +94,9 @@ async def test_2_1_links_are_byte_equal_inside_one_response(service: Service) ->
     """Plain, format=json: a relation's entry is the very url of the permission it names."""
     for query, end in (("", "/"), ("?format=json", "/?format=json")):
         found = await records(service, query)
-        assert {record["url"] for record in found.values()} == {f"{HERE}{codename}{end}" for codename in TABLE}
+        assert {record["url"] for record in found.values()} == {
+            f"{HERE}{codename}{end}" for codename in TABLE
+        }
         for record in found.values():
             for link in (*record["implied"], *record["contradictory"]):
                 assert link in {each["url"] for each in found.values()}

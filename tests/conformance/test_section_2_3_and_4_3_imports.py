@@ -89,7 +89,9 @@ async def test_2_3_default_translation_without_languages(harness: ImportHarness)
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html"])
-async def test_4_5_format_api_selects_the_page_of_imports(harness: ImportHarness, accept: str) -> None:
+async def test_4_5_format_api_selects_the_page_of_imports(
+    harness: ImportHarness, accept: str
+) -> None:
     """format=api selects the browsable rendering, whatever Accept says."""
     headers = {**harness.headers, "Accept": accept}
     url = await harness.send(xlsx())
@@ -104,7 +106,14 @@ async def test_2_3_summary_has_six_keys_with_their_types(harness: ImportHarness)
     """geo boolean; labels, columns, languages arrays; row_count integer; default_translation string."""
     record = await finished(harness, xlsx(survey=TWO_LANGUAGES))
     summary = record["messages"]["created"][0]["summary"]  # type: ignore[index]
-    assert set(summary) == {"geo", "labels", "columns", "languages", "row_count", "default_translation"}
+    assert set(summary) == {
+        "geo",
+        "labels",
+        "columns",
+        "languages",
+        "row_count",
+        "default_translation",
+    }
     assert summary["geo"] is True
     assert summary["labels"] == ["Where are you?"]
     assert {"type", "name", "label"} <= set(summary["columns"])
@@ -113,7 +122,9 @@ async def test_2_3_summary_has_six_keys_with_their_types(harness: ImportHarness)
     assert summary["default_translation"] == "English (en)"
 
 
-async def test_4_3_lists_the_files_the_requesting_user_has_imported(harness: ImportHarness, service: Service) -> None:
+async def test_4_3_lists_the_files_the_requesting_user_has_imported(
+    harness: ImportHarness, service: Service
+) -> None:
     """The requester's imports, in the envelope."""
     sent = [await harness.send(xlsx(survey=SURVEY), name=name) for name in ("one", "two")]
     body = await harness.get(PATH)

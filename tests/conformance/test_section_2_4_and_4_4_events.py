@@ -37,12 +37,17 @@ async def test_2_4_countries_have_thirteen_fields(event_service: Service) -> Non
                 "fdrs", "average_household_size", "society_name", "name", "translation_module_original_language",
             ]  # fmt: skip
             assert isinstance(country["region"], int)
-            assert country["average_household_size"] is None or isinstance(country["average_household_size"], float)
+            assert country["average_household_size"] is None or isinstance(
+                country["average_household_size"], float
+            )
 
 
 async def test_2_4_appeals_is_an_array(event_service: Service) -> None:
     """appeals: an array, whose elements clients flatten."""
-    assert all(isinstance(record["appeals"], list) for record in (await page(event_service, PATH))["results"])
+    assert all(
+        isinstance(record["appeals"], list)
+        for record in (await page(event_service, PATH))["results"]
+    )
 
 
 async def test_4_4_lists_events_in_the_envelope(event_service: Service) -> None:
@@ -56,14 +61,21 @@ async def test_4_4_both_filters_narrow_count(event_service: Service) -> None:
     """regions__in and countries__in narrow count."""
     counts = [
         (await page(event_service, f"{PATH}?{query}"))["count"]
-        for query in ("", "regions__in=2", "regions__in=2&countries__in=84", "regions__in=0&countries__in=84")
+        for query in (
+            "",
+            "regions__in=2",
+            "regions__in=2&countries__in=84",
+            "regions__in=0&countries__in=84",
+        )
     ]
     assert counts == [PUBLIC_COUNT, PUBLIC_COUNT - 1, 1, 0]
 
 
 async def test_4_4_limit_offset_and_format(event_service: Service) -> None:
     """limit, offset and format are kept by the links, in alphabetical order."""
-    body = await page(event_service, f"{PATH}?regions__in=2&offset=20&limit=10&format=json&countries__in=123,84")
+    body = await page(
+        event_service, f"{PATH}?regions__in=2&offset=20&limit=10&format=json&countries__in=123,84"
+    )
     query = "countries__in=123%2C84&format=json&limit=10&offset={}&regions__in=2"
     assert body["next"] == f"{BASE_URL}{PATH}?{query.format(30)}"
     assert body["previous"] == f"{BASE_URL}{PATH}?{query.format(10)}"
@@ -72,13 +84,19 @@ async def test_4_4_limit_offset_and_format(event_service: Service) -> None:
 async def test_4_4_a_filter_given_twice(event_service: Service) -> None:
     """regions__in, countries__in: of a parameter that is given twice the last value counts, and is the one in links."""
     body = await page(event_service, f"{PATH}?limit=1&regions__in=0&regions__in=2")
-    assert body["count"] == (await page(event_service, f"{PATH}?regions__in=2"))["count"] == PUBLIC_COUNT - 1
+    assert (
+        body["count"]
+        == (await page(event_service, f"{PATH}?regions__in=2"))["count"]
+        == PUBLIC_COUNT - 1
+    )
     assert parse_qs(urlsplit(body["next"]).query)["regions__in"] == ["2"]
     assert (await page(event_service, f"{PATH}?regions__in=2&regions__in=0"))["count"] == 1
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html"])
-async def test_4_5_format_api_selects_the_page_of_events(event_service: Service, accept: str) -> None:
+async def test_4_5_format_api_selects_the_page_of_events(
+    event_service: Service, accept: str
+) -> None:
     """format=api selects the browsable rendering, whatever Accept says."""
     for path in (PATH, f"{PATH}101/"):
         answer = await event_service.get(f"{path}?format=api", headers={"Accept": accept})
@@ -126,7 +144,9 @@ async def test_walk_until_results_are_empty(event_service: Service) -> None:
     seen: list[int] = []
     offset = 0
     while True:
-        query = f"regions__in=0,2&disaster_start_date__gte=2012-01-01T00:00:00&offset={offset}&limit=50"
+        query = (
+            f"regions__in=0,2&disaster_start_date__gte=2012-01-01T00:00:00&offset={offset}&limit=50"
+        )
         results = (await page(event_service, f"{PATH}?{query}"))["results"]
         if not results:
             break

@@ -27,7 +27,12 @@ async def test_4_answers_carry_allow_and_vary(service: Service, path: str) -> No
 async def test_4_1_lists_all_permissions_on_one_page(service: Service) -> None:
     """count 10, next and previous null."""
     body = (await service.get("/api/v2/permissions/")).json()
-    assert (body["count"], body["next"], body["previous"], len(body["results"])) == (10, None, None, 10)
+    assert (body["count"], body["next"], body["previous"], len(body["results"])) == (
+        10,
+        None,
+        None,
+        10,
+    )
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -67,7 +72,10 @@ async def test_4_5_limit_is_the_number_of_records_per_page(start: StartService) 
     """limit: records per page; maximum 1000."""
     async with start(numbers(1200)) as service:
         for limit in (1, 20, 999, 1000):
-            assert len((await service.get(f"/api/v2/numbers/?limit={limit}")).json()["results"]) == limit
+            assert (
+                len((await service.get(f"/api/v2/numbers/?limit={limit}")).json()["results"])
+                == limit
+            )
         assert len((await service.get("/api/v2/numbers/?limit=1100")).json()["results"]) == 1000
 
 
@@ -75,12 +83,18 @@ async def test_4_5_offset_skips_records_and_defaults_to_0(start: StartService) -
     """offset: records skipped before the first returned; default 0."""
     async with start(numbers(100)) as service:
         assert (await service.get("/api/v2/numbers/")).json()["results"][0] == {"number": 1}
-        assert (await service.get("/api/v2/numbers/?offset=30")).json()["results"][0] == {"number": 31}
+        assert (await service.get("/api/v2/numbers/?offset=30")).json()["results"][0] == {
+            "number": 31
+        }
 
 
 async def test_4_5_format_api_selects_the_page_and_is_not_required(service: Service) -> None:
     """format: api selects the browsable rendering."""
-    assert (await service.get("/api/v2/permissions/?format=api")).headers["Content-Type"].startswith("text/html")
+    assert (
+        (await service.get("/api/v2/permissions/?format=api"))
+        .headers["Content-Type"]
+        .startswith("text/html")
+    )
     assert (await service.get("/api/v2/permissions/")).headers["Content-Type"] == "application/json"
 
 

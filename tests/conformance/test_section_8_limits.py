@@ -15,7 +15,10 @@ async def test_8_default_page_size_maximum_and_default_offset(start: StartServic
     """Default page 50, maximum 1000, default offset 0."""
     async with start(numbers(1500)) as service:
         assert first_and_last((await service.get("/api/v2/numbers/")).json()) == (1, 50)
-        assert first_and_last((await service.get("/api/v2/numbers/?limit=99999")).json()) == (1, 1000)
+        assert first_and_last((await service.get("/api/v2/numbers/?limit=99999")).json()) == (
+            1,
+            1000,
+        )
 
 
 async def test_8_rule_1_nothing_is_remembered_between_requests(start: StartService) -> None:
@@ -66,7 +69,10 @@ async def test_8_maximum_limit_in_links(start: StartService) -> None:
     async with start(numbers(1500)) as service:
         answer = await service.get("/api/v2/numbers/?limit=1001")
         assert first_and_last(answer.json()) == (1, 1000)
-        assert parse_qs(urlsplit(answer.json()["next"]).query) == {"limit": ["1000"], "offset": ["1000"]}
+        assert parse_qs(urlsplit(answer.json()["next"]).query) == {
+            "limit": ["1000"],
+            "offset": ["1000"],
+        }
         assert answer.headers["Fieldgate-Limit"] == "1000"
         following = (await service.get(answer.json()["next"])).json()
         assert first_and_last(following) == (1001, 1500)
@@ -94,7 +100,9 @@ async def test_8_rule_5_all_records_by_count(start: StartService) -> None:
         limit = 20
         count = (await service.get(f"/api/v2/numbers/?limit={limit}")).json()["count"]
         pages = [
-            (await service.get(f"/api/v2/numbers/?limit={limit}&offset={page * limit}")).json()["results"]
+            (await service.get(f"/api/v2/numbers/?limit={limit}&offset={page * limit}")).json()[
+                "results"
+            ]
             for page in range(ceil(count / limit))
         ]
         assert [record["number"] for page in pages for record in page] == list(range(1, 96))

@@ -25,12 +25,20 @@ async def test_9_programs_get_the_description_itself(service: Service) -> None:
     """The description at /api-docs/swagger-ui/ is machine-readable: JSON if that is preferred, a page otherwise."""
     path = "/api-docs/swagger-ui/"
     description = (await service.get("/api-docs/openapi.json")).json()
-    for query, accept in (("", "application/json"), ("", "application/json, */*;q=0.5"), ("?format=json", "*/*")):
+    for query, accept in (
+        ("", "application/json"),
+        ("", "application/json, */*;q=0.5"),
+        ("?format=json", "*/*"),
+    ):
         answer = await service.get(path + query, headers={"Accept": accept})
         assert answer.headers["Content-Type"] == "application/json"
         assert "Accept" in answer.headers["Vary"].split(", ")
         assert answer.json() == description
-    for query, accept in (("", "text/html,application/xhtml+xml,*/*;q=0.8"), ("", "*/*"), ("?format=api", "*/*")):
+    for query, accept in (
+        ("", "text/html,application/xhtml+xml,*/*;q=0.8"),
+        ("", "*/*"),
+        ("?format=api", "*/*"),
+    ):
         answer = await service.get(path + query, headers={"Accept": accept})
         assert answer.headers["Content-Type"].startswith("text/html")
         assert "Accept" in answer.headers["Vary"].split(", ")

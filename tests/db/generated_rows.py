@@ -59,7 +59,13 @@ def generate_rows(tables: Sequence[Table], seed: int, count: int) -> dict[str, l
     return found
 
 
-def _value(source: random.Random, column: "Column[Any]", number: int, found: dict[str, list[Row]], count: int) -> Any:
+def _value(
+    source: random.Random,
+    column: "Column[Any]",
+    number: int,
+    found: dict[str, list[Row]],
+    count: int,
+) -> Any:
     is_unique = column.primary_key or column.unique or _is_in_unique(column)
     if column.nullable and source.random() < 0.3:
         return None
@@ -76,7 +82,9 @@ def _value(source: random.Random, column: "Column[Any]", number: int, found: dic
 
 def _is_in_unique(column: "Column[Any]") -> bool:
     indexes = [index.columns for index in column.table.indexes if index.unique]
-    constraints = [each.columns for each in column.table.constraints if isinstance(each, UniqueConstraint)]
+    constraints = [
+        each.columns for each in column.table.constraints if isinstance(each, UniqueConstraint)
+    ]
     return any(column.name in columns for columns in (*indexes, *constraints))
 
 

@@ -26,7 +26,9 @@ async def file(tmp_path: Path) -> Path:
     database = Database(f"sqlite:///{file}")
     await prepare_database(database)
     await database.close()
-    run(file, "INSERT INTO changes (topic, version) VALUES ('assets', 7), ('events, as a whole', 3)")
+    run(
+        file, "INSERT INTO changes (topic, version) VALUES ('assets', 7), ('events, as a whole', 3)"
+    )
     return file
 
 
@@ -56,7 +58,9 @@ def test_backup_and_restore(file: Path, tmp_path: Path, suffix: str) -> None:
     assert made.content.tables["changes"] == len(versions(file))
     assert made.bytes == target.stat().st_size
     assert target.stat().st_mode & 0o777 == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, "data"], "no WAL, nothing unfinished"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, "data"], (
+        "no WAL, nothing unfinished"
+    )
     if suffix != ".zst":
         content = gzip.decompress(target.read_bytes()) if suffix else target.read_bytes()
         assert content[18:20] == b"\x01\x01", "not in WAL mode"
@@ -130,7 +134,9 @@ def test_another_database_is_not_backed_up(tmp_path: Path) -> None:
 def test_restore_keeps_the_old_database_with_its_wal(file: Path, tmp_path: Path) -> None:
     make_backup(file, tmp_path / "copy.db")
     file.chmod(0o640)
-    with closing(sqlite3.connect(file, isolation_level=None)) as killed:  # leaves a WAL file, as after kill -9
+    with closing(
+        sqlite3.connect(file, isolation_level=None)
+    ) as killed:  # leaves a WAL file, as after kill -9
         killed.execute("PRAGMA journal_mode = WAL")
         killed.execute("INSERT INTO changes (topic, version) VALUES ('later', 1)")
         wal = Path(f"{file}-wal").read_bytes()
@@ -156,7 +162,9 @@ def test_versions_never_come_again(file: Path, tmp_path: Path) -> None:
     assert before.keys() | {"accounts", "assets", "events", "imports", "reference"} == after.keys()
     assert all(after[topic] > before[topic] for topic in before)
     put_back(tmp_path / "copy.db", file)
-    assert all(version > after[topic] for topic, version in versions(file).items() if topic in after)
+    assert all(
+        version > after[topic] for topic, version in versions(file).items() if topic in after
+    )
 
 
 def test_existing_database_is_replaced_only_on_demand(file: Path, tmp_path: Path) -> None:
@@ -193,7 +201,9 @@ def damage(offset: int, replacement: bytes) -> Callable[[bytes], bytes]:
         (damage(8192, b"\x00" * 4096 * 4), "damaged"),
     ],
 )
-def test_damaged_backup_is_refused(file: Path, tmp_path: Path, change: Callable[[bytes], bytes], message: str) -> None:
+def test_damaged_backup_is_refused(
+    file: Path, tmp_path: Path, change: Callable[[bytes], bytes], message: str
+) -> None:
     backup = tmp_path / "copy.db"
     make_backup(file, backup)
     backup.write_bytes(change(backup.read_bytes()))
@@ -205,7 +215,9 @@ def test_damaged_backup_is_refused(file: Path, tmp_path: Path, change: Callable[
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-@pytest.mark.parametrize("change", [lambda content: content[:-50], damage(200, b"\xff\xff\xff\xff")])
+@pytest.mark.parametrize(
+    "change", [lambda content: content[:-50], damage(200, b"\xff\xff\xff\xff")]
+)
 def test_damaged_compressed_backup_is_refused(
     file: Path, tmp_path: Path, suffix: str, change: Callable[[bytes], bytes]
 ) -> None:

@@ -28,7 +28,13 @@ from fieldgate.db.copy_database import (
     set_last_id,
 )
 from fieldgate.db.database_identity import read_marker
-from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, current_revision, read_state, upgrade
+from fieldgate.db.schema import (
+    REQUIRED_REVISION,
+    SchemaStatus,
+    current_revision,
+    read_state,
+    upgrade,
+)
 from tests.conftest import new_database
 from tests.databases import address_of
 from tests.db.generated_rows import generate_rows
@@ -39,7 +45,9 @@ DIRECTIONS = [
     pytest.param("sqlite", "postgresql", id="sqlite-to-postgresql"),
     pytest.param("postgresql", "sqlite", id="postgresql-to-sqlite"),
     pytest.param("sqlite", "sqlite", id="sqlite-to-sqlite", marks=pytest.mark.nightly),
-    pytest.param("postgresql", "postgresql", id="postgresql-to-postgresql", marks=pytest.mark.nightly),
+    pytest.param(
+        "postgresql", "postgresql", id="postgresql-to-postgresql", marks=pytest.mark.nightly
+    ),
 ]
 
 pytestmark = pytest.mark.parametrize(("source_kind", "target_kind"), DIRECTIONS)
@@ -83,7 +91,12 @@ class Pair:
 
         self.steps = []
         return await copy_database(
-            self.source, self.target, TABLES, live=live, on_progress=count, on_step=self.steps.append
+            self.source,
+            self.target,
+            TABLES,
+            live=live,
+            on_progress=count,
+            on_step=self.steps.append,
         )
 
 
@@ -96,7 +109,9 @@ async def pair_of(
         for name, kind in zip(("source", "target"), kinds, strict=True):
             (folder / name).mkdir()
             is_empty = name == "target"
-            url = await stack.enter_async_context(new_database(kind, folder / name, request, is_empty=is_empty))
+            url = await stack.enter_async_context(
+                new_database(kind, folder / name, request, is_empty=is_empty)
+            )
             database = Database(url)
             stack.push_async_callback(database.close)
             databases.append(database)
@@ -107,7 +122,11 @@ async def pair_of(
 
 @pytest.fixture
 async def pair(
-    source_kind: str, target_kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    source_kind: str,
+    target_kind: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Pair]:
     """A database with rows in every table, and an empty one. Batches are small."""
     monkeypatch.setattr(module, "BATCH_ROWS", 3)
@@ -150,7 +169,9 @@ def _plain(value: Any) -> Any:
 
 async def identity(database: Database) -> int:
     async with database.read_transaction() as connection:
-        found = await connection.execute(text(f"SELECT version FROM changes WHERE topic = '{IDENTITY_TOPIC}'"))
+        found = await connection.execute(
+            text(f"SELECT version FROM changes WHERE topic = '{IDENTITY_TOPIC}'")
+        )
         return int(found.scalar_one())
 
 
@@ -192,7 +213,9 @@ async def test_target_that_has_tables_without_data(pair: Pair) -> None:
     with pytest.raises(Interrupted):
         await pair.copy(stop_after=30)
     async with pair.target.read_transaction() as connection:
-        assert (await connection.execute(text("SELECT count(*) FROM countries"))).scalar_one() > ROWS, "as it was"
+        assert (
+            await connection.execute(text("SELECT count(*) FROM countries"))
+        ).scalar_one() > ROWS, "as it was"
     await pair.copy()
     await check_equal(pair)
 
@@ -215,7 +238,12 @@ async def copy_while_the_source_changes(pair: Pair, *, live: bool) -> None:
             subprocess.run([sys.executable, "-c", CHANGE, url], check=True)
 
     await copy_database(
-        pair.source, pair.target, TABLES, live=live, on_progress=lambda _done, _total: None, on_step=change
+        pair.source,
+        pair.target,
+        TABLES,
+        live=live,
+        on_progress=lambda _done, _total: None,
+        on_step=change,
     )
 
 

@@ -33,7 +33,9 @@ async def bump(database: Database, *topics: str) -> list[int]:
 
 async def stored_versions(database: Database, *topics: str) -> list[int]:
     async with database.read_transaction() as connection:
-        found = (await connection.execute(select(topic_versions.c.topic, topic_versions.c.version))).all()
+        found = (
+            await connection.execute(select(topic_versions.c.topic, topic_versions.c.version))
+        ).all()
     versions = {row.topic: row.version for row in found}
     return [versions.get(topic, 0) for topic in topics]
 
@@ -45,7 +47,9 @@ async def wait_for_version(data_versions: DataVersions, topic: str, version: int
             await asyncio.sleep(0.001)
 
 
-async def test_versions_are_counted_per_topic(database: Database, data_versions: DataVersions) -> None:
+async def test_versions_are_counted_per_topic(
+    database: Database, data_versions: DataVersions
+) -> None:
     assert await data_versions.version("events") == 0
     (first,) = await bump(database, "events")
     events, accounts = await bump(database, "events", "accounts")
@@ -55,7 +59,9 @@ async def test_versions_are_counted_per_topic(database: Database, data_versions:
     assert await data_versions.version("other") == 0
 
 
-async def test_fresh_versions_include_every_commit(database: Database, data_versions: DataVersions) -> None:
+async def test_fresh_versions_include_every_commit(
+    database: Database, data_versions: DataVersions
+) -> None:
     for _ in range(1, 10):
         (version,) = await bump(database, "imports")
         assert await data_versions.versions(("imports", "other"), fresh=True) == (version, 0)
@@ -77,10 +83,14 @@ async def test_sqlite_sees_commits_of_other_processes_at_once(tmp_path: object) 
 
 async def set_version(database: Database, topic: str, version: int) -> None:
     async with database.transaction() as connection:
-        await connection.execute(upsert(database.dialect, topic_versions), {"topic": topic, "version": version})
+        await connection.execute(
+            upsert(database.dialect, topic_versions), {"topic": topic, "version": version}
+        )
 
 
-async def test_version_after_a_restored_backup_was_never_used(database: Database, data_versions: DataVersions) -> None:
+async def test_version_after_a_restored_backup_was_never_used(
+    database: Database, data_versions: DataVersions
+) -> None:
     (saved,) = await bump(database, "events")
     used = [(await bump(database, "events"))[0] for _ in range(5)]
     await wait_for_version(data_versions, "events", used[-1])
@@ -94,7 +104,9 @@ async def test_version_after_a_restored_backup_was_never_used(database: Database
     assert data_versions.generation == generation + 1
 
 
-async def test_versions_of_another_database_are_refused(database: Database, data_versions: DataVersions) -> None:
+async def test_versions_of_another_database_are_refused(
+    database: Database, data_versions: DataVersions
+) -> None:
     await data_versions.version("events")
     identity = database.identity.value
     assert identity is not None
@@ -147,11 +159,16 @@ async def test_bump_in_a_write_function(database: Database) -> None:
     await data_versions.start()
     for _ in range(1, 21):
         await database.write(lambda connection: data_versions.bump_sync(connection, "x", "y"))
-        assert await data_versions.versions(("x", "y", "z")) == (*await stored_versions(database, "x", "y"), 0)
+        assert await data_versions.versions(("x", "y", "z")) == (
+            *await stored_versions(database, "x", "y"),
+            0,
+        )
     await data_versions.stop()
 
 
-async def test_failed_write_function_changes_no_version(database: Database, data_versions: DataVersions) -> None:
+async def test_failed_write_function_changes_no_version(
+    database: Database, data_versions: DataVersions
+) -> None:
     def fail(connection: Connection) -> None:
         data_versions.bump_sync(connection, "x")
         raise RuntimeError
@@ -167,7 +184,11 @@ async def test_an_end_that_passes_is_a_version_in_every_process(database_url: st
     seen = [DataVersions(each, ends=("x", leases.c.expires)) for each in (one, other)]
     ends = [now() + timedelta(milliseconds=after) for after in (50, 150)]
     try:
-        for name, end in (("first", ends[0]), ("second", ends[1]), ("never", now() + timedelta(days=1))):
+        for name, end in (
+            ("first", ends[0]),
+            ("second", ends[1]),
+            ("never", now() + timedelta(days=1)),
+        ):
             async with one.transaction() as connection:
                 await connection.execute(leases.insert().values(name=name, holder="", expires=end))
         (stored,) = await bump(one, "x")

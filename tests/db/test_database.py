@@ -38,7 +38,11 @@ async def test_transaction_commits_or_rolls_back(database: Database) -> None:
 
 
 async def test_read_transaction_sees_one_snapshot(database: Database) -> None:
-    count = select(func.count()).select_from(topic_versions).where(topic_versions.c.topic == "meanwhile")
+    count = (
+        select(func.count())
+        .select_from(topic_versions)
+        .where(topic_versions.c.topic == "meanwhile")
+    )
     async with database.read_transaction() as connection:
         assert (await connection.execute(count)).scalar_one() == 0
         async with database.transaction() as writing:
@@ -51,7 +55,9 @@ async def test_read_transaction_sees_one_snapshot(database: Database) -> None:
 async def test_prepared_query_sees_the_last_commit(database: Database) -> None:
     find = PreparedQuery(
         database,
-        select(topic_versions.c.version, topic_versions.c.topic).where(topic_versions.c.topic == bindparam("wanted")),
+        select(topic_versions.c.version, topic_versions.c.topic).where(
+            topic_versions.c.topic == bindparam("wanted")
+        ),
     )
     assert await find.first(wanted="x") is None
     for version in (1, 2):
@@ -63,7 +69,8 @@ async def test_prepared_query_sees_the_last_commit(database: Database) -> None:
 
 async def test_prepared_queries_run_concurrently(database: Database) -> None:
     find = PreparedQuery(
-        database, select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
+        database,
+        select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted")),
     )
     assert await asyncio.gather(*(find.first(wanted=str(n)) for n in range(50))) == [None] * 50
 
@@ -77,7 +84,8 @@ async def test_new_sqlite_files_are_private(tmp_path: Path) -> None:
         async with database.transaction() as connection:
             await connection.execute(text("CREATE TABLE x (y)"))
         expected = 0o640 if each == kept else 0o600
-        assert [os.stat(f"{each}{suffix}").st_mode & 0o777 for suffix in ("", "-wal", "-shm")] == [expected] * 3  # noqa: PTH116
+        modes = [os.stat(f"{each}{suffix}").st_mode for suffix in ("", "-wal", "-shm")]  # noqa: PTH116
+        assert [mode & 0o777 for mode in modes] == [expected] * 3
         await database.close()
 
 
@@ -88,7 +96,12 @@ async def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: object) -> No
             name: (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         }
-    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+    assert found == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "busy_timeout": 10_000,
+    }
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         database.sqlite_reader().execute("CREATE TABLE x (y)")
     await database.close()
@@ -139,8 +152,12 @@ async def test_a_statement_ends_when_its_reader_is_cancelled(tmp_path: Path) -> 
     def count(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection
         driver.create_function("begin_at", 1, begin)
-        numbers = "SELECT begin_at(1) UNION ALL SELECT number + 1 FROM numbers WHERE number < 100000000"
-        connection.execute(text(f"WITH RECURSIVE numbers(number) AS ({numbers}) SELECT count(*) FROM numbers"))
+        numbers = (
+            "SELECT begin_at(1) UNION ALL SELECT number + 1 FROM numbers WHERE number < 100000000"
+        )
+        connection.execute(
+            text(f"WITH RECURSIVE numbers(number) AS ({numbers}) SELECT count(*) FROM numbers")
+        )
         loop.call_soon_threadsafe(ended.set)
 
     reading = asyncio.create_task(database.read(count))
@@ -149,7 +166,10 @@ async def test_a_statement_ends_when_its_reader_is_cancelled(tmp_path: Path) -> 
     await asyncio.wait([reading])
     assert reading.cancelled()
     assert not ended.is_set()
-    assert await database.read(lambda connection: connection.execute(text("SELECT 1")).scalar_one()) == 1
+    assert (
+        await database.read(lambda connection: connection.execute(text("SELECT 1")).scalar_one())
+        == 1
+    )
     await database.close()
 
 
@@ -192,7 +212,9 @@ def test_error_says_what_is_wrong_and_hides_the_password(text: str, message: str
 
 
 def test_address_for_messages_has_no_password() -> None:
-    database = Database("postgresql://u:p%40ss@h1:1,[::1]:5433/db?password=p%40ss&target_session_attrs=read-write")
+    database = Database(
+        "postgresql://u:p%40ss@h1:1,[::1]:5433/db?password=p%40ss&target_session_attrs=read-write"
+    )
     assert database.address == "postgresql://u:***@h1:1,[::1]:5433/db"
     assert "p%40ss" in database.postgres_url.text
 
@@ -203,10 +225,14 @@ def test_url_for_commands_has_no_secrets() -> None:
 
 
 @pytest.mark.parametrize("options", ["", "&target_session_attrs=read-write"])
-async def test_second_host_is_used_if_the_first_does_not_answer(postgres: str, options: str) -> None:
+async def test_second_host_is_used_if_the_first_does_not_answer(
+    postgres: str, options: str
+) -> None:
     """With a password that has to be encoded; nobody checks it."""
     url = PostgresURL.parse(postgres)
-    (socket,) = (option.removeprefix("host=") for option in url.options if option.startswith("host="))
+    (socket,) = (
+        option.removeprefix("host=") for option in url.options if option.startswith("host=")
+    )
     places = f"host=127.0.0.1,{socket}&port={free_port()},5432"
     database = Database(f"postgresql://{url.user}:p%40ss%2F@/{url.database}?{places}{options}")
     connection = await database.connect()
@@ -215,7 +241,9 @@ async def test_second_host_is_used_if_the_first_does_not_answer(postgres: str, o
     await database.close()
 
 
-table = Table("json_texts", MetaData(), Column("id", Integer, primary_key=True), Column("value", JSON))
+table = Table(
+    "json_texts", MetaData(), Column("id", Integer, primary_key=True), Column("value", JSON)
+)
 
 
 async def test_columns_have_compact_text(database: Database) -> None:
@@ -223,18 +251,26 @@ async def test_columns_have_compact_text(database: Database) -> None:
     async with database.transaction() as connection:
         await connection.run_sync(table.metadata.create_all)
         await connection.execute(table.insert().values(id=1, value=value))
-        stored, found = (await connection.execute(select(cast(table.c.value, Text), table.c.value))).one()
+        stored, found = (
+            await connection.execute(select(cast(table.c.value, Text), table.c.value))
+        ).one()
     assert (stored, found) == ('{"label":["Où ?",null,1.5]}', value)
 
 
 async def test_functions_that_write_store_compact_text(database: Database) -> None:
     await database.write(lambda connection: table.metadata.create_all(connection))
-    await database.write(lambda connection: connection.execute(table.insert().values(id=1, value={"a": "é"})))
+    await database.write(
+        lambda connection: connection.execute(table.insert().values(id=1, value={"a": "é"}))
+    )
     async with database.read_transaction() as connection:
-        assert (await connection.execute(select(cast(table.c.value, Text)))).scalar_one() == '{"a":"é"}'
+        assert (
+            await connection.execute(select(cast(table.c.value, Text)))
+        ).scalar_one() == '{"a":"é"}'
 
 
-@pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, 2**70, float("inf"), "\0", {"1": [True]}])
+@pytest.mark.parametrize(
+    "value", ["\ud800", {"\udfff": 1}, 2**70, float("inf"), "\0", {"1": [True]}]
+)
 def test_all_that_json_can_store(value: Any) -> None:
     assert decode_json(json.dumps(value)) == value
     if value != float("inf"):

@@ -12,9 +12,13 @@ from fieldgate.db.outages import DatabaseGone, Outage, outage_of
 
 
 async def error_of(database: Database, statement: str) -> Exception:
-    with pytest.raises((SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)) as raised:
+    with pytest.raises(
+        (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+    ) as raised:
         async with database.transaction() as connection:
-            await connection.execute(text(statement), {"secret": "hunter2"} if ":secret" in statement else {})
+            await connection.execute(
+                text(statement), {"secret": "hunter2"} if ":secret" in statement else {}
+            )
     error: Exception = raised.value
     return error
 
@@ -25,7 +29,9 @@ async def test_invalid_sql_is_not_unavailability_and_hides_parameters(database: 
     assert "hunter2" not in str(error)
 
 
-@pytest.mark.parametrize("address", ["postgresql://u@127.0.0.1:9/d", "postgresql://u@nowhere.invalid/d"])
+@pytest.mark.parametrize(
+    "address", ["postgresql://u@127.0.0.1:9/d", "postgresql://u@nowhere.invalid/d"]
+)
 async def test_unreachable_server(address: str) -> None:
     database = Database(address)
     assert is_unavailable(await error_of(database, "SELECT 1"))

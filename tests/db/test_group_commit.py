@@ -60,7 +60,9 @@ async def stored(database: Database) -> set[str]:
 
 async def run_all(database: Database, *writes: Callable[[Connection], Any]) -> list[Any]:
     """Start writes at the same time and return their results or errors."""
-    return await asyncio.gather(*(database.write(write) for write in writes), return_exceptions=True)
+    return await asyncio.gather(
+        *(database.write(write) for write in writes), return_exceptions=True
+    )
 
 
 async def let_tasks_queue() -> None:
@@ -85,7 +87,8 @@ def sent_statements() -> Iterator[list[str]]:
 
 async def test_result_is_returned_after_the_commit(database: Database) -> None:
     find = PreparedQuery(
-        database, select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
+        database,
+        select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted")),
     )
 
     async def write(topic: str) -> None:
@@ -97,7 +100,9 @@ async def test_result_is_returned_after_the_commit(database: Database) -> None:
 
 async def test_error_affects_only_its_own_write(database: Database) -> None:
     await database.write(insert("there"))
-    found = await run_all(database, insert("a"), insert("lost", "there"), insert("b"), fail, insert("c"))
+    found = await run_all(
+        database, insert("a"), insert("lost", "there"), insert("b"), fail, insert("c")
+    )
     assert [found[0], found[2], found[4]] == ["a", "b", "c"]
     assert isinstance(found[1], IntegrityError)
     assert isinstance(found[3], RuntimeError)
@@ -128,12 +133,16 @@ async def test_concurrent_writes_and_transactions_are_all_stored(database: Datab
 
     await asyncio.gather(*(writer() for _ in range(30) for writer in (long, short, short)))
     async with database.read_transaction() as connection:
-        counted = await connection.execute(select(topic_versions.c.version).where(topic_versions.c.topic == "counter"))
+        counted = await connection.execute(
+            select(topic_versions.c.version).where(topic_versions.c.topic == "counter")
+        )
         assert counted.scalar_one() == TEST_VERSION + 90
 
 
 @only_on_sqlite
-async def test_waiting_writes_share_a_commit(database: Database, sent_statements: list[str]) -> None:
+async def test_waiting_writes_share_a_commit(
+    database: Database, sent_statements: list[str]
+) -> None:
     await run_all(database, *(insert(f"t{number}") for number in range(20)))
     assert (sent_statements.count("BEGIN IMMEDIATE"), sent_statements.count("COMMIT")) == (1, 1)
     await database.write(insert("alone"))
@@ -162,7 +171,9 @@ async def test_cancellation_during_a_write_does_not_affect_others(database: Data
         may_end.wait()
         insert("slow")(connection)
 
-    tasks = [asyncio.create_task(database.write(write)) for write in (insert("a"), slow, insert("b"))]
+    tasks = [
+        asyncio.create_task(database.write(write)) for write in (insert("a"), slow, insert("b"))
+    ]
     await asyncio.to_thread(has_begun.wait)
     tasks[1].cancel()
     await asyncio.wait([tasks[1]])
@@ -242,7 +253,9 @@ def test_database_is_usable_after_its_event_loop_was_cancelled(tmp_path: Path) -
 @only_on_sqlite
 async def test_read_only_connection_is_replaced(database: Database) -> None:
     """SQLite opens a file read-only if it is not writable at that moment, and never changes that."""
-    await database.write(lambda connection: connection.exec_driver_sql("PRAGMA query_only = ON").close())
+    await database.write(
+        lambda connection: connection.exec_driver_sql("PRAGMA query_only = ON").close()
+    )
     found = await run_all(database, insert("a"), insert("b"))
     assert [type(each) for each in found] == [OperationalError] * 2
     assert all(is_unavailable(each) for each in found)

@@ -62,9 +62,18 @@ async def test_entry_has_who_what_where_and_names(database: Database) -> None:
     async with database.transaction() as connection:
         await write_log(connection, AMINA, RENAMED)
     [entry] = await _entries(database)
-    assert (entry.user_id, entry.user_uid, entry.username, entry.credential) == (7, "uAmina", "amina", "laptop")
+    assert (entry.user_id, entry.user_uid, entry.username, entry.credential) == (
+        7,
+        "uAmina",
+        "amina",
+        "laptop",
+    )
     assert (entry.ip_address, entry.source, entry.request_id) == ("10.0.0.7", "curl/8", "r-1")
-    assert (entry.model_name, entry.object_uid, entry.object_name) == ("asset", "aForm", "Household survey")
+    assert (entry.model_name, entry.object_uid, entry.object_name) == (
+        "asset",
+        "aForm",
+        "Household survey",
+    )
     assert (entry.subject_id, entry.subject_name, entry.owner_id) == (9, "bob", 7)
     assert entry.details == {"name": {"old": "A", "new": "B"}}
 
@@ -76,7 +85,11 @@ async def test_long_values_are_cut(database: Database) -> None:
     async with database.transaction() as connection:
         await write_log(connection, caller, RENAMED)
     [entry] = await _entries(database)
-    assert [len(value) for value in (entry.ip_address, entry.source, entry.request_id)] == [45, 200, 64]
+    assert [len(value) for value in (entry.ip_address, entry.source, entry.request_id)] == [
+        45,
+        200,
+        64,
+    ]
 
 
 async def test_rolled_back_change_has_no_entry(database: Database) -> None:
@@ -98,7 +111,9 @@ async def test_counts_of_concurrent_writers_are_exact(database: Database) -> Non
     assert await _count(database, ACCESS) == 0
 
 
-async def test_one_row_per_minute_whose_count_rises(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_row_per_minute_whose_count_rises(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     start = Timestamp.unpack(0)
     monkeypatch.setattr(log_module, "now", lambda: start)
     one_network = ("2001:db8::1", "2001:db8::2:0:0:1")
@@ -122,13 +137,19 @@ async def test_a_flood_of_addresses_does_not_fill_the_log(
     monkeypatch.setattr(log_module, "now", lambda: Timestamp.unpack(0))
     most = log_module.MAX_ORIGINS_PER_MINUTE
     for number in range(most + 20):
-        caller = Caller(id=user_id, username="amina", credential="password", origin=Origin(f"10.0.0.{number}"))
+        caller = Caller(
+            id=user_id, username="amina", credential="password", origin=Origin(f"10.0.0.{number}")
+        )
         await count_in_log(database, caller, DOWNLOAD)
     *single, rest = await _entries(database)
-    assert [(row.ip_address, row.times) for row in single] == [(f"10.0.0.{number}", 1) for number in range(most)]
+    assert [(row.ip_address, row.times) for row in single] == [
+        (f"10.0.0.{number}", 1) for number in range(most)
+    ]
     assert (rest.ip_address, rest.source, rest.credential, rest.times) == ("", "", "", 20)
     assert rest.username == "amina"
-    first = Caller(id=user_id, username=single[0].username, credential="password", origin=Origin("10.0.0.0"))
+    first = Caller(
+        id=user_id, username=single[0].username, credential="password", origin=Origin("10.0.0.0")
+    )
     await count_in_log(database, first, DOWNLOAD)
     assert (await _entries(database))[0].times == 2
     other = msgspec.structs.replace(DOWNLOAD, object=LogObject("asset", "aOther"))
@@ -144,7 +165,9 @@ async def test_a_flood_of_unknown_names_does_not_hide_a_guess_at_a_user(
     failed = login_entry("auth-failed")
     most = log_module.MAX_ORIGINS_PER_MINUTE
     for number in range(most + 20):
-        await count_in_log(database, Caller(credential="password", origin=Origin(f"10.0.0.{number}")), failed)
+        await count_in_log(
+            database, Caller(credential="password", origin=Origin(f"10.0.0.{number}")), failed
+        )
     guess = Caller(username="amina", credential="password", origin=Origin("10.9.9.9"))
     await count_in_log(database, guess, failed)
     *unknown, of_user = await _entries(database)
@@ -153,7 +176,9 @@ async def test_a_flood_of_unknown_names_does_not_hide_a_guess_at_a_user(
     assert (of_user.username, of_user.ip_address, of_user.times) == ("amina", "10.9.9.9", 1)
 
 
-async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_purge_deletes_what_is_old(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(log_module, "PURGE_BATCH", 4)
     async with database.transaction() as connection:
         await write_log(connection, AMINA, *[RENAMED] * 10, DOWNLOAD)
@@ -167,9 +192,17 @@ async def test_purge_deletes_what_is_old(database: Database, monkeypatch: pytest
 
 async def test_names_of_a_user_who_left_are_blanked(database: Database) -> None:
     failed = Caller(username="Bob", origin=Origin("10.0.0.1"))
-    bob, about = User(id=9, username="bob", uid="uBob", credential="session"), LogUser(9, "uBob", "bob")
+    bob, about = (
+        User(id=9, username="bob", uid="uBob", credential="session"),
+        LogUser(9, "uBob", "bob"),
+    )
     with_token = msgspec.structs.replace(bob, credential="Phone of Bob")
-    token = LogEntry(log_type=USERS, action="create", object=LogObject("token", "fgt_1", "Phone of Bob"), subject=about)
+    token = LogEntry(
+        log_type=USERS,
+        action="create",
+        object=LogObject("token", "fgt_1", "Phone of Bob"),
+        subject=about,
+    )
     async with database.transaction() as connection:
         await write_log(connection, AMINA, RENAMED)
         await write_log(connection, bob, RENAMED)
@@ -180,6 +213,10 @@ async def test_names_of_a_user_who_left_are_blanked(database: Database) -> None:
     first, second, third, created, used = await _entries(database)
     assert (first.username, first.subject_name, first.subject_uid) == ("amina", "", "uBob")
     assert (second.username, second.user_uid, second.credential) == ("", "uBob", "session")
-    assert (created.object_uid, created.object_name, created.credential) == ("fgt_1", "", AMINA.credential)
+    assert (created.object_uid, created.object_name, created.credential) == (
+        "fgt_1",
+        "",
+        AMINA.credential,
+    )
     assert (used.user_uid, used.credential, used.object_name) == ("uBob", "", FORM.name)
     assert third.username == ""

@@ -91,8 +91,13 @@ async def test_a_migrated_database_has_the_declared_tables(empty_database_url: s
 
     def compare(connection: Connection) -> list[Any]:
         # Alembic cannot compare defaults that are empty texts on SQLite.
-        options = {"compare_type": True, "compare_server_default": connection.dialect.name == "postgresql"}
-        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+        options = {
+            "compare_type": True,
+            "compare_server_default": connection.dialect.name == "postgresql",
+        }
+        return list(
+            compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+        )
 
     database = Database(empty_database_url)
     async with database.read_transaction() as connection:
@@ -103,7 +108,9 @@ async def test_a_migrated_database_has_the_declared_tables(empty_database_url: s
 def test_the_first_revision_has_another_name_when_its_tables_change(tmp_path: Path) -> None:
     run_migrate(f"sqlite:///{tmp_path}/fieldgate.db")
     with sqlite3.connect(tmp_path / "fieldgate.db") as connection:
-        rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+        rows = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+        ).fetchall()
     digest = hashlib.sha256("\n".join(sql for (sql,) in rows).encode()).hexdigest()[:16]
     assert (REVISIONS[0], digest) == (FIRST_REVISION, DIGEST_OF_FIRST_REVISION)
 
@@ -128,13 +135,17 @@ class OlderDatabase:
 
     async def _value(self, connection: Any, column: Column[Any]) -> object:
         for key in column.foreign_keys:
-            return (await connection.execute(select(key.column).order_by(key.column.desc()).limit(1))).scalar()
+            return (
+                await connection.execute(select(key.column).order_by(key.column.desc()).limit(1))
+            ).scalar()
         return _example(column)
 
     async def rows(self) -> Mapping[str, list[Any]]:
         async with self.database.read_transaction() as connection:
             return {
-                table.name: list(await connection.execute(select(table).order_by(*table.primary_key.columns)))
+                table.name: list(
+                    await connection.execute(select(table).order_by(*table.primary_key.columns))
+                )
                 for table in metadata.sorted_tables
             }
 
@@ -146,7 +157,11 @@ class OlderDatabase:
     async def indexes_and_mottos(self) -> tuple[bool, list[Any]]:
         async with self.database.read_transaction() as connection:
             indexes = await connection.run_sync(lambda sync: inspect(sync).get_indexes("users"))
-            mottos = (await connection.execute(text("SELECT username = motto FROM users"))).scalars().all()
+            mottos = (
+                (await connection.execute(text("SELECT username = motto FROM users")))
+                .scalars()
+                .all()
+            )
         return "ix_users_motto" in {index["name"] for index in indexes}, list(mottos)
 
 
@@ -192,7 +207,9 @@ async def test_a_later_revision_keeps_all_data(older: OlderDatabase) -> None:
     assert mottos
     assert all(mottos)
     assert older.run("migrate").stdout == "schema 0002_test (nothing to do)\n"
-    assert (await read_state(older.database)).status is SchemaStatus.OTHER, "this release refuses it"
+    assert (await read_state(older.database)).status is SchemaStatus.OTHER, (
+        "this release refuses it"
+    )
 
 
 @pytest.mark.nightly

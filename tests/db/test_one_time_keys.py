@@ -15,7 +15,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 async def _names(database: Database) -> list[str]:
     async with database.read_transaction() as connection:
-        return list((await connection.execute(select(leases.c.name).order_by(leases.c.name))).scalars())
+        return list(
+            (await connection.execute(select(leases.c.name).order_by(leases.c.name))).scalars()
+        )
 
 
 async def test_key_can_be_used_once(database: Database) -> None:
@@ -33,7 +35,9 @@ async def test_of_several_uses_at_once_one_is_the_first(database: Database) -> N
 
 async def test_only_a_hash_is_stored_and_expired_keys_are_forgotten(database: Database) -> None:
     async with database.transaction() as connection:
-        await connection.execute(leases.insert().values(name="other work", holder="x", expires=EPOCH))
+        await connection.execute(
+            leases.insert().values(name="other work", holder="x", expires=EPOCH)
+        )
     assert await OneTimeKeys(database, timedelta(0)).use("secret")
     _, stored = await _names(database)
     assert "secret" not in stored

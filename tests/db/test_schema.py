@@ -72,7 +72,9 @@ async def test_concurrent_migrations_wait_for_each_other(empty_database_url: str
 @pytest.mark.parametrize("revision", ["0001", "0018", "1a2b3c4d", ""])
 async def test_other_schema_is_refused(database: Database, revision: str) -> None:
     async with database.transaction() as connection:
-        await connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+        await connection.execute(
+            text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision}
+        )
     await check_refused(database, revision)
 
 

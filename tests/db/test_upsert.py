@@ -4,7 +4,16 @@ import pytest
 from sqlalchemy import bindparam, func, null, select
 
 from fieldgate.accounts.tables import users
-from fieldgate.db import Database, PreparedPage, in_values, insert_missing, insert_rows, new_uid, paginate, upsert
+from fieldgate.db import (
+    Database,
+    PreparedPage,
+    in_values,
+    insert_missing,
+    insert_rows,
+    new_uid,
+    paginate,
+    upsert,
+)
 from fieldgate.db.tables import topic_versions
 from fieldgate.pagination import PageRequest
 
@@ -36,23 +45,35 @@ async def test_upsert_can_set_an_expression(database: Database) -> None:
 async def test_insert_missing_keeps_existing_rows(database: Database) -> None:
     for rows in (OLD, NEW):
         async with database.transaction() as connection:
-            await connection.execute(insert_missing(connection.dialect, topic_versions).values(rows))
+            await connection.execute(
+                insert_missing(connection.dialect, topic_versions).values(rows)
+            )
     assert await _stored(database) == {"test a": 1, "test b": 2, "test c": 30}
 
 
 async def test_bulk_insert_and_in_values_take_any_number(database: Database) -> None:
     topics = [f"topic {number}" for number in range(40_000)]
     async with database.transaction() as connection:
-        await insert_rows(connection, topic_versions, [{"topic": topic, "version": 1} for topic in topics])
+        await insert_rows(
+            connection, topic_versions, [{"topic": topic, "version": 1} for topic in topics]
+        )
         await insert_rows(connection, topic_versions, [])
         counted = select(func.count()).select_from(topic_versions)
-        all_rows = await connection.execute(counted.where(in_values(database, topic_versions.c.topic, topics)))
+        all_rows = await connection.execute(
+            counted.where(in_values(database, topic_versions.c.topic, topics))
+        )
         some_rows = await connection.execute(
             counted.where(in_values(database, topic_versions.c.topic, ["topic 7", "'", "é"]))
         )
-        no_users = select(func.count()).select_from(users).where(in_values(database, users.c.id, []))
+        no_users = (
+            select(func.count()).select_from(users).where(in_values(database, users.c.id, []))
+        )
         no_rows = await connection.execute(no_users)
-        assert (all_rows.scalar_one(), some_rows.scalar_one(), no_rows.scalar_one()) == (40_000, 1, 0)
+        assert (all_rows.scalar_one(), some_rows.scalar_one(), no_rows.scalar_one()) == (
+            40_000,
+            1,
+            0,
+        )
 
 
 def test_uids_are_unique_and_well_formed() -> None:
@@ -71,13 +92,19 @@ ROWS = [(f"test {number}", number // 3) for number in range(9)]  # versions repe
 @pytest.fixture
 async def nine_rows(database: Database) -> Database:
     async with database.transaction() as connection:
-        await insert_rows(connection, topic_versions, [{"topic": topic, "version": v} for topic, v in ROWS])
+        await insert_rows(
+            connection, topic_versions, [{"topic": topic, "version": v} for topic, v in ROWS]
+        )
     return database
 
 
-@pytest.mark.parametrize(("limit", "offset"), [(4, 0), (4, 4), (4, 8), (4, 9), (100, 0), (1, 10**12)])
+@pytest.mark.parametrize(
+    ("limit", "offset"), [(4, 0), (4, 4), (4, 8), (4, 9), (100, 0), (1, 10**12)]
+)
 async def test_page_and_count(nine_rows: Database, limit: int, offset: int) -> None:
-    page = await paginate(nine_rows, TEST_ROWS, PageRequest(limit, offset), order_by=[VERSION.desc(), TOPIC.desc()])
+    page = await paginate(
+        nine_rows, TEST_ROWS, PageRequest(limit, offset), order_by=[VERSION.desc(), TOPIC.desc()]
+    )
     assert page.total == 9
     assert [tuple(row) for row in page.rows] == ROWS[::-1][offset : offset + limit]
 
@@ -94,13 +121,17 @@ async def test_query_without_a_condition(nine_rows: Database) -> None:
 
 
 async def test_no_match(nine_rows: Database) -> None:
-    page = await paginate(nine_rows, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC])
+    page = await paginate(
+        nine_rows, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC]
+    )
     assert page == (0, [])
 
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(("limit", "offset"), [(4, 0), (4, 4), (4, 8), (4, 9), (100, 0)])
-async def test_prepared_page_and_count(nine_rows: Database, limit: int, offset: int, descending: bool) -> None:
+async def test_prepared_page_and_count(
+    nine_rows: Database, limit: int, offset: int, descending: bool
+) -> None:
     query = TEST_ROWS.where(bindparam("lowest") <= VERSION)
     prepared = PreparedPage(nine_rows, query, (VERSION, TOPIC), descending=descending)
     expected = ROWS[3:][:: -1 if descending else 1][offset : offset + limit]
@@ -117,4 +148,7 @@ async def test_prepared_page_keeps_rows_with_null_columns(nine_rows: Database) -
     query = select(null().label("before"), TOPIC, null().label("after")).where(TOPIC.like("test %"))
     prepared = PreparedPage(nine_rows, query, (TOPIC,))
     count, rows = await prepared.load(PageRequest(2, 1))
-    assert (count, [tuple(row) for row in rows]) == (9, [(None, "test 1", None), (None, "test 2", None)])
+    assert (count, [tuple(row) for row in rows]) == (
+        9,
+        [(None, "test 1", None), (None, "test 2", None)],
+    )

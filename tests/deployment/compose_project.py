@@ -56,7 +56,9 @@ class ComposeProject:
     @cached_property
     def _services(self) -> dict[str, Any]:
         lines = (self._folder / ".env").read_text().splitlines()
-        services: dict[str, Any] = read_compose(dict(line.split("=", 1) for line in lines))["services"]
+        services: dict[str, Any] = read_compose(dict(line.split("=", 1) for line in lines))[
+            "services"
+        ]
         return services
 
     @cached_property
@@ -67,9 +69,13 @@ class ComposeProject:
         settings = dict(setting.split("=", 1) for setting in service["command"][2::2])
         cluster = self._stack.enter_context(PostgresCluster(is_durable=False, **settings))
         user, node = service["environment"]["POSTGRES_USER"], cluster.primary
-        node.query(f"CREATE ROLE {user} SUPERUSER LOGIN PASSWORD '{service['environment']['POSTGRES_PASSWORD']}'")
+        node.query(
+            f"CREATE ROLE {user} SUPERUSER LOGIN PASSWORD '{service['environment']['POSTGRES_PASSWORD']}'"
+        )
         node.query(f"CREATE DATABASE {user} OWNER {user}")
-        (node.data / "pg_hba.conf").write_text("local all all trust\nhost all all all scram-sha-256\n")
+        (node.data / "pg_hba.conf").write_text(
+            "local all all trust\nhost all all all scram-sha-256\n"
+        )
         node.query("SELECT pg_reload_conf()")
         self._replaced["@database/"] = f"@127.0.0.1:{node.port}/"
         return cluster
@@ -100,7 +106,9 @@ class ComposeProject:
 
     def _up(self) -> None:
         """Start what does not run, in the order of the dependencies."""
-        dependencies = {name: service.get("depends_on", {}) for name, service in self._services.items()}
+        dependencies = {
+            name: service.get("depends_on", {}) for name, service in self._services.items()
+        }
         for name in TopologicalSorter(dependencies).static_order():
             for other, how in dependencies[name].items():
                 if how["condition"] == "service_healthy":
@@ -144,16 +152,28 @@ class ComposeProject:
 
     def _local(self, text: str, name: str) -> str:
         """A text of the file or the image for this machine."""
-        for written, here in {"127.0.0.1:8000": f"127.0.0.1:{self._ports.get(name)}", **self._replaced}.items():
+        for written, here in {
+            "127.0.0.1:8000": f"127.0.0.1:{self._ports.get(name)}",
+            **self._replaced,
+        }.items():
             text = text.replace(written, here)
         return text
 
     def _environment(self, name: str) -> dict[str, str]:
         """What the image and the file set, and what each process needs on this machine."""
         service, folder = self._services[name], str(self._folder)
-        image = dict(word.split("=", 1) for word in IMAGE["ENV"].split()) if service["image"] == "fieldgate" else {}
-        written = {key: self._local(value, name) for key, value in {**image, **service["environment"]}.items()}
-        path = os.pathsep.join([str(Path(sys.executable).parent), str(PROGRAMS), os.environ["PATH"]])
+        image = (
+            dict(word.split("=", 1) for word in IMAGE["ENV"].split())
+            if service["image"] == "fieldgate"
+            else {}
+        )
+        written = {
+            key: self._local(value, name)
+            for key, value in {**image, **service["environment"]}.items()
+        }
+        path = os.pathsep.join(
+            [str(Path(sys.executable).parent), str(PROGRAMS), os.environ["PATH"]]
+        )
         here = {"PATH": path, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
         if name in self._ports:
             here["FIELDGATE_PORT"] = str(self._ports[name])
@@ -174,7 +194,9 @@ class ComposeProject:
         while not (self._folder / f"caddy/certificates/local/{site}/{site}.json").exists():
             assert time.monotonic() < until, self.log("proxy")
             time.sleep(0.1)
-        context = ssl.create_default_context(cafile=self._folder / "caddy/pki/authorities/local/root.crt")
+        context = ssl.create_default_context(
+            cafile=self._folder / "caddy/pki/authorities/local/root.crt"
+        )
         return httpx.Client(
             base_url=f"https://127.0.0.1:{self._proxy_port}",
             transport=httpx.HTTPTransport(verify=context, local_address=address),

@@ -43,21 +43,42 @@ class ConfinedRoot:
         # Not chroot: the kernel allows no user namespace below one.
         enter = 'cd "$ROOT"\npivot_root . .\numount -l .\ncd /var/lib/fieldgate\n'
         enter += f'exec {DROP.format(uid=uid, gid=gid)} "$@"'
-        self._prefix = [shutil.which("unshare") or "", "--mount", "/bin/sh", "-c", MOUNTS + enter, "sh", *wrapper]
+        self._prefix = [
+            shutil.which("unshare") or "",
+            "--mount",
+            "/bin/sh",
+            "-c",
+            MOUNTS + enter,
+            "sh",
+            *wrapper,
+        ]
         data.mkdir(exist_ok=True)
         os.chown(data, uid, gid)
         # As under an engine or systemd, no variable of this machine gets in.
-        self._environment = {**variables, "ROOT": str(root), "DATA": str(data), "PROC": proc_options}
+        self._environment = {
+            **variables,
+            "ROOT": str(root),
+            "DATA": str(data),
+            "PROC": proc_options,
+        }
         self._environment["PATH"] = f"{variables['PATH']}:/usr/sbin:/sbin"
 
     def run(self, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*self._prefix, *command], env=self._environment, input=stdin, capture_output=True, text=True, check=False
+            [*self._prefix, *command],
+            env=self._environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def start(self, *command: str, log: Path) -> subprocess.Popen[bytes]:
         """Start a program whose process id is that of the program itself."""
         with log.open("wb") as output:
             return subprocess.Popen(
-                [*self._prefix, *command], env=self._environment, stdout=output, stderr=subprocess.STDOUT
+                [*self._prefix, *command],
+                env=self._environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
             )

@@ -29,7 +29,10 @@ class BuildStage:
     def __init__(self, root: Path, base: Path) -> None:
         self.root = root
         subprocess.run(["cp", "--archive", "--reflink=auto", base, root], check=True)
-        self.variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
+        self.variables = {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": "/root",
+        }
         self.folder = "/"
         self.user = "0:0"
         self.volumes: list[str] = []
@@ -67,7 +70,9 @@ class BuildStage:
 
     def run(self, command: str) -> None:
         """Run a shell command as root inside."""
-        mounts = 'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" "$@"'
+        mounts = (
+            'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" "$@"'
+        )
         inside = ["/bin/sh", "-c", f"cd {shlex.quote(self.folder)} && {command}"]
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-c", mounts, self.root, *inside],
@@ -80,7 +85,10 @@ class BuildStage:
     def _copy(self, words: list[str], stages: dict[str, "BuildStage"]) -> None:
         origin, ignored = SOURCE, shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
         if words[0].startswith("--from="):
-            origin, ignored = stages[words.pop(0).removeprefix("--from=")].root, shutil.ignore_patterns()
+            origin, ignored = (
+                stages[words.pop(0).removeprefix("--from=")].root,
+                shutil.ignore_patterns(),
+            )
         *sources, target = words
         into = self._outside(target)
         for source in sources:

@@ -79,7 +79,9 @@ def allowed_calls(unit: dict[str, list[str]]) -> list[str]:
 def _expand(word: str) -> set[str]:
     if not word.startswith("@"):
         return {word}
-    shown = subprocess.run(["systemd-analyze", "syscall-filter", word], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        ["systemd-analyze", "syscall-filter", word], capture_output=True, text=True, check=True
+    )
     lines = [line.strip() for line in shown.stdout.splitlines()[1:]]
     return {call for line in lines if line and not line.startswith("#") for call in _expand(line)}
 

@@ -42,18 +42,27 @@ def test_containers_are_confined() -> None:
     compose = read_compose(VARIABLES)
     services = compose["services"]
     assert [name for name in services if "ports" in services[name]] == ["proxy"]
-    assert [name for name in services if "front" in services[name]["networks"]] == ["service1", "service2", "proxy"]
+    assert [name for name in services if "front" in services[name]["networks"]] == [
+        "service1",
+        "service2",
+        "proxy",
+    ]
     assert compose["networks"]["back"] == {"internal": True}
     for name, service in services.items():
         assert service["read_only"]
         assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges"])
         assert service["restart"] == ("no" if name == "migrate" else "unless-stopped")
-        assert {volume.split(":")[0] for volume in service["volumes"]} <= {*compose["volumes"], "./Caddyfile"}
+        assert {volume.split(":")[0] for volume in service["volumes"]} <= {
+            *compose["volumes"],
+            "./Caddyfile",
+        }
 
 
 def documented_commands() -> list[list[str]]:
     """The command lines of the guide: to install, to back up and restore, and to update."""
-    section = re.search(r"^## With containers\n(.*?)^## ", (SOURCE / "docs/running.md").read_text(), re.M | re.S)
+    section = re.search(
+        r"^## With containers\n(.*?)^## ", (SOURCE / "docs/running.md").read_text(), re.M | re.S
+    )
     assert section
     blocks = re.findall(r"^```text\n(.*?)^```$", section[1], re.M | re.S)
     return [block.splitlines() for block in blocks]
@@ -75,13 +84,21 @@ def test_commands_of_the_guide(tmp_path: Path) -> None:
         project.type(f"{create_user} --password-stdin", stdin=PASSWORD)
         assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
         headers = {"Host": SITE, "X-Forwarded-For": "192.0.2.1"}
-        client = stack.enter_context(project.client(SITE, ADDRESS, auth=("admin", PASSWORD), headers=headers))
+        client = stack.enter_context(
+            project.client(SITE, ADDRESS, auth=("admin", PASSWORD), headers=headers)
+        )
 
         check_import(client, tmp_path / "worker.log")
         before = forms(client)
-        assert client.get("/api/v2/permissions/?limit=1").json()["next"].startswith(f"https://{SITE}/api/")
+        assert (
+            client.get("/api/v2/permissions/?limit=1")
+            .json()["next"]
+            .startswith(f"https://{SITE}/api/")
+        )
         until = time.monotonic() + TIMEOUT_SECONDS
-        while not all(f'"client":"{ADDRESS}"' in project.log(name) for name in ("service1", "service2")):
+        while not all(
+            f'"client":"{ADDRESS}"' in project.log(name) for name in ("service1", "service2")
+        ):
             assert time.monotonic() < until, "the proxy does not use both services"
             assert forms(client) == before
 
@@ -101,4 +118,6 @@ def test_commands_of_the_guide(tmp_path: Path) -> None:
         for line in update:
             project.type(line)
         assert forms(client) == 2 * before
-        assert {"nothing to do", "was empty"} <= {*re.findall(r"nothing to do|was empty", project.log("migrate"))}
+        assert {"nothing to do", "was empty"} <= {
+            *re.findall(r"nothing to do|was empty", project.log("migrate"))
+        }

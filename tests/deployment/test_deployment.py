@@ -15,7 +15,13 @@ import pytest
 from fieldgate.imports.sandbox.confinement import landlock_abi
 from tests.client.document_blocks import read_blocks
 from tests.deployment.confined_root import ConfinedRoot
-from tests.deployment.containerfile import CONTAINERFILE, SOURCE, BuildStage, build_image, read_instructions
+from tests.deployment.containerfile import (
+    CONTAINERFILE,
+    SOURCE,
+    BuildStage,
+    build_image,
+    read_instructions,
+)
 from tests.deployment.systemd_unit import PACKAGING, allowed_calls, confining_wrapper, read_unit
 from tests.processes import free_port
 
@@ -31,10 +37,14 @@ def test_containerfile_says_what_it_should() -> None:
     words = [word for word, _ in instructions]
     last_stage = instructions[len(words) - words[::-1].index("FROM") :]
     assert [rest for word, rest in last_stage if word == "USER"] == ["10001:10001"]
-    assert {"VOLUME", "HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "CMD"} <= {word for word, _ in last_stage}
+    assert {"VOLUME", "HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "CMD"} <= {
+        word for word, _ in last_stage
+    }
     for word, rest in instructions:
         if word == "RUN" and "pip install" in rest:
-            assert "--require-hashes --only-binary :all:" in rest or "--no-deps --no-index" in rest, rest
+            assert (
+                "--require-hashes --only-binary :all:" in rest or "--no-deps --no-index" in rest
+            ), rest
 
 
 def test_containerignore_lets_through_what_is_copied() -> None:
@@ -52,7 +62,9 @@ def test_containerignore_lets_through_what_is_copied() -> None:
 
 def test_both_units_have_the_same_hardening() -> None:
     service, worker = (read_unit(PACKAGING / name) for name in UNITS)
-    assert {name for name in service.keys() | worker.keys() if service.get(name) != worker.get(name)} == {
+    assert {
+        name for name in service.keys() | worker.keys() if service.get(name) != worker.get(name)
+    } == {
         "Description",
         "ExecStart",
     }
@@ -106,9 +118,13 @@ def test_service_works_with_the_restrictions_of_the_unit(image: BuildStage, tmp_
         image.root, tmp_path / "data", (999, 999), variables,
         wrapper=confining_wrapper(unit), proc_options="nosuid,nodev,noexec,hidepid=invisible,subset=pid",
     )  # fmt: skip
-    landlock = "from fieldgate.imports.sandbox.confinement import restrict_with_landlock as f; print(f())"
+    landlock = (
+        "from fieldgate.imports.sandbox.confinement import restrict_with_landlock as f; print(f())"
+    )
     inside = root.run("/opt/fieldgate/bin/python", "-c", landlock).stdout
-    assert inside == f"{landlock_abi() > 0}\n", "the kernel confines the import sandbox as it does without the filters"
+    assert inside == f"{landlock_abi() > 0}\n", (
+        "the kernel confines the import sandbox as it does without the filters"
+    )
     program, *options = unit["ExecStart"][0].split()
     image.entrypoint, image.command = [program], options
     check_service(root, image, port, tmp_path / "log")
@@ -122,11 +138,17 @@ def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
     checkout = stage.root / "srv"
     for name in ("requirements", "packaging"):
         shutil.copytree(SOURCE / name, checkout / name)
-    subprocess.run([sys.executable, SOURCE / "scripts" / "build-packages", checkout / "dist"], check=True)
+    subprocess.run(
+        [sys.executable, SOURCE / "scripts" / "build-packages", checkout / "dist"], check=True
+    )
     stage.folder = "/srv"
-    [block] = [each for each in read_blocks(SOURCE / "docs" / "operations.md") if each.note == "as root"]
+    [block] = [
+        each for each in read_blocks(SOURCE / "docs" / "operations.md") if each.note == "as root"
+    ]
     stage.run(f"set -eu\n{block.text}")
-    stage.run("/opt/fieldgate/bin/fieldgate --version && id fieldgate && systemctl is-enabled fieldgate")
+    stage.run(
+        "/opt/fieldgate/bin/fieldgate --version && id fieldgate && systemctl is-enabled fieldgate"
+    )
     security = "systemd-analyze security --offline=true --threshold=20 fieldgate.service fieldgate-worker.service"
     stage.run(security)  # of 100: the document says 1.4 of 10
     shutil.rmtree(stage.root)
@@ -134,10 +156,13 @@ def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "words", [("check", "rules", "prometheus-alerts.yml"), ("test", "rules", "prometheus-alerts.test.yml")]
+    "words",
+    [("check", "rules", "prometheus-alerts.yml"), ("test", "rules", "prometheus-alerts.test.yml")],
 )
 def test_alerts_with_promtool(words: tuple[str, ...]) -> None:
-    done = subprocess.run(["promtool", *words], cwd=PACKAGING, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["promtool", *words], cwd=PACKAGING, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, "SUCCESS" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
@@ -150,7 +175,9 @@ def check_service(root: ConfinedRoot, image: BuildStage, port: int, log: Path) -
     assert made.stdout == "user admin created\n", made.stderr
     served = root.start(*image.entrypoint, *image.command, log=log)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", auth=("admin", PASSWORD), timeout=60) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", auth=("admin", PASSWORD), timeout=60
+        ) as client:
             until = time.monotonic() + TIMEOUT_SECONDS
             while b"listening on" not in log.read_bytes():
                 assert served.poll() is None, log.read_text()
@@ -158,7 +185,12 @@ def check_service(root: ConfinedRoot, image: BuildStage, port: int, log: Path) -
                 time.sleep(0.2)
             if port == int(image.variables.get("FIELDGATE_PORT", 0)):
                 assert root.run(*image.health_check).returncode == 0
-            for path in ("/readyz", "/api/v2/permissions/", "/api/v2/permissions/?format=api", "/metrics"):
+            for path in (
+                "/readyz",
+                "/api/v2/permissions/",
+                "/api/v2/permissions/?format=api",
+                "/metrics",
+            ):
                 assert client.get(path).status_code == 200, path
             check_import(client, log)
         status = Path(f"/proc/{served.pid}/status").read_text()
@@ -176,10 +208,14 @@ def check_import(client: httpx.Client, log: Path) -> None:
     made = client.post("/api/v2/imports/", files={"file": ("survey.csv", FORM)})
     assert made.status_code == 201, made.text
     until = time.monotonic() + TIMEOUT_SECONDS
-    while (record := client.get(f"/api/v2/imports/{made.json()['uid']}/").json())["status"] != "complete":
+    while (record := client.get(f"/api/v2/imports/{made.json()['uid']}/").json())[
+        "status"
+    ] != "complete":
         assert record["status"] != "error", f"{record}\n{log.read_text()}"
         assert time.monotonic() < until, record
         time.sleep(0.2)
     content = {"survey": [{"type": "text", "name": "a", "label": ["A"]}], "settings": {}}
-    checked = client.post("/api/v2/assets/", json={"name": "x", "asset_type": "survey", "content": content})
+    checked = client.post(
+        "/api/v2/assets/", json={"name": "x", "asset_type": "survey", "content": content}
+    )
     assert checked.status_code == 201, checked.text

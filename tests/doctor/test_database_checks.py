@@ -13,10 +13,14 @@ from fieldgate.doctor.findings import Level
 
 async def problems(database: Database) -> list[str]:
     found = await check_database(database)
-    return [f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK]
+    return [
+        f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK
+    ]
 
 
-async def add_import(database: Database, minutes_ago: int, lease_until: str = "NULL", lease: str = "NULL") -> None:
+async def add_import(
+    database: Database, minutes_ago: int, lease_until: str = "NULL", lease: str = "NULL"
+) -> None:
     created = Timestamp.pack(now() - timedelta(minutes=minutes_ago))
     async with database.transaction() as connection:
         await connection.execute(text("INSERT INTO files (id, name, data) VALUES (1, 'a', '')"))
@@ -39,13 +43,18 @@ async def test_healthy_database(database: Database) -> None:
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        ("INSERT INTO event_format (format) VALUES (0)", "another format than that of this release"),
+        (
+            "INSERT INTO event_format (format) VALUES (0)",
+            "another format than that of this release",
+        ),
         ("UPDATE alembic_version SET version_num = '9999'", "has schema 9999, and"),
         ("DELETE FROM changes WHERE topic = 'identity'", "has no id"),
         ("DROP TABLE imports", "cannot be used"),
     ],
 )
-async def test_broken_database(database: Database, database_url: str, statement: str, expected: str) -> None:
+async def test_broken_database(
+    database: Database, database_url: str, statement: str, expected: str
+) -> None:
     async with database.transaction() as connection:
         await connection.execute(text(statement))
     again = Database(database_url)  # the first one remembers the id

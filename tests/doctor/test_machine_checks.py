@@ -17,7 +17,13 @@ from fieldgate.db.backup import BackupRecord
 from fieldgate.db.database_identity import write_marker
 from fieldgate.doctor import machine_checks
 from fieldgate.doctor.findings import Finding, Level
-from fieldgate.doctor.machine_checks import check_backup, check_disk, check_files, check_limits, check_spool
+from fieldgate.doctor.machine_checks import (
+    check_backup,
+    check_disk,
+    check_files,
+    check_limits,
+    check_spool,
+)
 from fieldgate.settings import Settings
 from tests.databases import prepare_database
 
@@ -35,7 +41,9 @@ async def file(tmp_path: Path) -> Path:
 
 
 def problems(found: list[Finding]) -> list[str]:
-    return [f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK]
+    return [
+        f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +101,9 @@ def test_files_of_another_user(file: Path) -> None:
         assert any("has another owner" in found for found in problems(list(check_files(file))))
 
 
-@pytest.mark.parametrize(("free", "level"), [(1, Level.ERROR), (200 * 2**20, Level.WARNING), (2**40, Level.OK)])
+@pytest.mark.parametrize(
+    ("free", "level"), [(1, Level.ERROR), (200 * 2**20, Level.WARNING), (2**40, Level.OK)]
+)
 def test_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, level: Level) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(2**41, 0, free))
     assert next(check_disk(tmp_path)).level == level
@@ -123,7 +133,8 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "exists", "expected"), [(1, True, ""), (8, True, "8 days ago"), (1, False, "no longer")]
+    ("days", "exists", "expected"),
+    [(1, True, ""), (8, True, "8 days ago"), (1, False, "no longer")],
 )
 def test_backup_age(file: Path, days: int, exists: bool, expected: str) -> None:
     (found,) = problems(list(check_backup(file, now())))

@@ -38,10 +38,16 @@ def test_good_settings(environment: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({"BASEURL": "x"}, "FIELDGATE_BASEURL is not a setting and has no effect. Did you mean FIELDGATE_BASE_URL?"),
+        (
+            {"BASEURL": "x"},
+            "FIELDGATE_BASEURL is not a setting and has no effect. Did you mean FIELDGATE_BASE_URL?",
+        ),
         ({"ZZZ": "x"}, "Remove it."),
         ({"DATA": "x", "DATABASE_URL": "postgresql://h/d"}, "FIELDGATE_DATA has no effect"),
-        ({"BASE_URL": FIELD, "ALLOWED_HOSTS": "example.org"}, "Add field.example.org to FIELDGATE_ALLOWED_HOSTS."),
+        (
+            {"BASE_URL": FIELD, "ALLOWED_HOSTS": "example.org"},
+            "Add field.example.org to FIELDGATE_ALLOWED_HOSTS.",
+        ),
         ({"BASE_URL": "http://field.example.org"}, "without encryption"),
         ({"HOST": "0.0.0.0"}, "listens on all addresses, and no proxy is configured"),
         ({"TRUSTED_PROXIES": "0.0.0.0/0"}, "FIELDGATE_TRUSTED_PROXIES has 0.0.0.0/0"),
@@ -62,7 +68,11 @@ def test_data_of_the_command_line_is_not_a_variable() -> None:
 @pytest.mark.parametrize(
     ("reply", "level", "message"),
     [
-        (json_reply({"detail": "Disk full.", "reason": "disk_full"}, 503), Level.ERROR, "is not ready. Disk full."),
+        (
+            json_reply({"detail": "Disk full.", "reason": "disk_full"}, 503),
+            Level.ERROR,
+            "is not ready. Disk full.",
+        ),
         (Reply(503, b"<h1>Busy</h1>", content_type="text/html"), Level.ERROR, "is not ready."),
         (json_reply(["another program"], 503), Level.ERROR, "is not ready."),
         (Reply(404), Level.WARNING, "it may be another program."),

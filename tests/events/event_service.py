@@ -47,9 +47,19 @@ AMINA = Person(id=1, name="Amina", email="amina@example.org")
 EVENTS = [
     *(make_event(id_) for id_ in range(1, 101)),
     make_event(
-        101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True
+        101,
+        countries=(INDIA, NEPAL),
+        name={"en": "=Two countries", "ar": "بلدان"},
+        dtype=None,
+        is_featured=True,
     ),
-    make_event(102, countries=(SUDAN,), slug="south-sudan", glide="DR-2026-000102-SSD", ifrc_severity_level=2),
+    make_event(
+        102,
+        countries=(SUDAN,),
+        slug="south-sudan",
+        glide="DR-2026-000102-SSD",
+        ifrc_severity_level=2,
+    ),
     make_event(103, visibility=Visibility.MOVEMENT),
     make_event(104, visibility=Visibility.SECRETARIAT),
     make_event(105, visibility=Visibility.SOCIETIES, countries=(INDIA,)),
@@ -57,7 +67,10 @@ EVENTS = [
     make_event(
         107,
         appeals=(Appeal(id=3, aid="9", code="MDRNP007", atype=1, status=0, start_date=START),),
-        field_reports=(REPORT, msgspec.structs.replace(REPORT, id=6, visibility=Visibility.PUBLIC, contacts=(AMINA,))),
+        field_reports=(
+            REPORT,
+            msgspec.structs.replace(REPORT, id=6, visibility=Visibility.PUBLIC, contacts=(AMINA,)),
+        ),
         contacts=(AMINA,),
     ),
 ]

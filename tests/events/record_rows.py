@@ -29,9 +29,15 @@ def _cell(fields: dict[str, Any], column: str, language: Language) -> CSVCell:
         return len(fields["appeals"])
     if name == "regions":
         ids = sorted({each["region"] for each in fields["countries"] if each["region"] is not None})
-        return ", ".join(str(id_) if inner == "id" else translate(REGION_NAMES[id_], language) for id_ in ids)
+        return ", ".join(
+            str(id_) if inner == "id" else translate(REGION_NAMES[id_], language) for id_ in ids
+        )
     if column.startswith("field_reports.num_"):
-        stated = [report[source + inner] for report in fields["field_reports"] for source in ("", "gov_", "other_")]
+        stated = [
+            report[source + inner]
+            for report in fields["field_reports"]
+            for source in ("", "gov_", "other_")
+        ]
         return next((number for number in stated if number is not None), None)
     if column == "dtype":
         return None

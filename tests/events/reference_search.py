@@ -10,7 +10,12 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 
 from fieldgate.events.model import SOURCES, Appeal, Event, Visibility
-from fieldgate.events.search.filters import ORDERING_FIELDS, EventFilters, ordering_terms, search_words
+from fieldgate.events.search.filters import (
+    ORDERING_FIELDS,
+    EventFilters,
+    ordering_terms,
+    search_words,
+)
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
@@ -41,13 +46,21 @@ FILTER_VALUES: Mapping[str, Sequence[Any]] = {
     "glide": ("FL-2020-000001-NPL", "fl-2020-000001-npl", "FL-2020"),
     "ifrc_severity_level": (0, 1, 2),
     "ifrc_severity_level__in": ((0,), (0, 2)),
-    **{name + bound: _DATE_VALUES for name in _DATE_FIELDS for bound in ("", "__gt", "__gte", "__lt", "__lte")},
+    **{
+        name + bound: _DATE_VALUES
+        for name in _DATE_FIELDS
+        for bound in ("", "__gt", "__gte", "__lt", "__lte")
+    },
     "search": ("flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard"),
 }
 _LEVELS: tuple[Literal[0, 1, 2], ...] = (0, 1, 2)
 _APPEAL_TYPES: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
-_terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERING_FIELDS))
-_orderings = st.sampled_from(("", "-disaster_start_date")) | st.lists(_terms, max_size=3).map(",".join)
+_terms = st.builds(
+    lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERING_FIELDS)
+)
+_orderings = st.sampled_from(("", "-disaster_start_date")) | st.lists(_terms, max_size=3).map(
+    ",".join
+)
 
 
 def _filters_named(names: list[str]) -> st.SearchStrategy[EventFilters]:
@@ -56,7 +69,9 @@ def _filters_named(names: list[str]) -> st.SearchStrategy[EventFilters]:
 
 
 # At most two filters at once: many together match no event, and nothing would be compared.
-event_filters = st.lists(st.sampled_from(list(FILTER_VALUES)), max_size=2, unique=True).flatmap(_filters_named)
+event_filters = st.lists(st.sampled_from(list(FILTER_VALUES)), max_size=2, unique=True).flatmap(
+    _filters_named
+)
 
 
 def _appeal(number: int) -> Appeal:
@@ -77,9 +92,14 @@ def varied_events() -> list[Event]:
     return [
         Event(
             id=number,
-            name={"en": f"{('Flood', 'North', 'A flood')[number % 3]} {number}", "fr": ("Crue", "École")[number % 2]},
+            name={
+                "en": f"{('Flood', 'North', 'A flood')[number % 3]} {number}",
+                "fr": ("Crue", "École")[number % 2],
+            },
             dtype=(*TYPES, None)[number % 6],
-            countries=tuple(sorted({COUNTRIES[number % 7], COUNTRIES[(number * 3) % 5]} if number % 8 else ())),
+            countries=tuple(
+                sorted({COUNTRIES[number % 7], COUNTRIES[(number * 3) % 5]} if number % 8 else ())
+            ),
             num_affected=number % 4 or None,
             ifrc_severity_level=_LEVELS[number % 3],
             glide="FL-2020-000001-NPL" if number % 5 == 0 else "",
@@ -111,9 +131,17 @@ def matching_ids(
     if terms:
         found.sort(key=lambda event: event.id)
     for field, descends in reversed(terms):
-        known = [event for event in found if _sort_key(event, field, language, reference_data) is not None]
-        unknown = [event for event in found if _sort_key(event, field, language, reference_data) is None]
-        known.sort(key=lambda event: _sort_key(event, field, language, reference_data), reverse=descends)
+        known = [
+            event
+            for event in found
+            if _sort_key(event, field, language, reference_data) is not None
+        ]
+        unknown = [
+            event for event in found if _sort_key(event, field, language, reference_data) is None
+        ]
+        known.sort(
+            key=lambda event: _sort_key(event, field, language, reference_data), reverse=descends
+        )
         found = known + unknown
     return [event.id for event in found]
 
@@ -131,7 +159,9 @@ def _sort_key(event: Event, field: str, language: Language, reference_data: Refe
     return getattr(event, field)
 
 
-def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_data: ReferenceData) -> bool:
+def _matches(
+    event: Event, filters: EventFilters, scope: ViewerScope, reference_data: ReferenceData
+) -> bool:
     countries = set(event.countries)
     regions = {reference_data.countries[id_].region for id_ in countries}
     iso3 = {reference_data.countries[id_].iso3 for id_ in countries}
@@ -141,7 +171,8 @@ def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_
         scope.can_see(event.visibility, event.countries),
         not filters.countries__in or countries & set(filters.countries__in),
         not filters.regions__in or regions & set(filters.regions__in),
-        not filters.countries__iso3__in or iso3 & {each.upper() for each in filters.countries__iso3__in},
+        not filters.countries__iso3__in
+        or iso3 & {each.upper() for each in filters.countries__iso3__in},
         filters.countries__iso3 is None or filters.countries__iso3.upper() in iso3,
         countries >= set(filters.countries__all),
         regions >= set(filters.regions__all),
@@ -149,14 +180,19 @@ def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_
         not filters.dtype__in or event.dtype in filters.dtype__in,
         filters.id is None or event.id == filters.id,
         not filters.id__in or event.id in filters.id__in,
-        not filters.appeal_type or {appeal.atype for appeal in event.appeals} & set(filters.appeal_type),
+        not filters.appeal_type
+        or {appeal.atype for appeal in event.appeals} & set(filters.appeal_type),
         not filters.appeal_code or filters.appeal_code.upper() in codes,
         filters.is_featured is None or event.is_featured == filters.is_featured,
-        filters.is_featured_region is None or event.is_featured_region == filters.is_featured_region,
-        filters.auto_generated_source is None or event.auto_generated_source == filters.auto_generated_source,
+        filters.is_featured_region is None
+        or event.is_featured_region == filters.is_featured_region,
+        filters.auto_generated_source is None
+        or event.auto_generated_source == filters.auto_generated_source,
         not filters.glide or event.glide.upper() == filters.glide.upper(),
-        filters.ifrc_severity_level is None or event.ifrc_severity_level == filters.ifrc_severity_level,
-        not filters.ifrc_severity_level__in or event.ifrc_severity_level in filters.ifrc_severity_level__in,
+        filters.ifrc_severity_level is None
+        or event.ifrc_severity_level == filters.ifrc_severity_level,
+        not filters.ifrc_severity_level__in
+        or event.ifrc_severity_level in filters.ifrc_severity_level__in,
         *(_in_date_range(event, filters, name) for name in _DATE_FIELDS),
         *(_contains_word(event, word, reference_data) for word in search_words(filters.search)),
     )
@@ -165,7 +201,9 @@ def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_
 
 def _in_date_range(event: Event, filters: EventFilters, name: str) -> bool:
     timestamp: datetime = getattr(event, name)
-    bounds = {suffix: getattr(filters, name + suffix) for suffix in ("", "__gt", "__gte", "__lt", "__lte")}
+    bounds = {
+        suffix: getattr(filters, name + suffix) for suffix in ("", "__gt", "__gte", "__lt", "__lte")
+    }
     comparisons = {
         "": lambda bound: timestamp == bound,
         "__gt": lambda bound: timestamp > bound,

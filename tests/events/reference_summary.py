@@ -35,12 +35,16 @@ def group(events: Iterable[Event], keys: Callable[[Event], Iterable[Any]]) -> li
     return sorted(groups.items(), key=lambda each: each[0])
 
 
-def by_country(events: Iterable[Event], reference_data: ReferenceData, language: Language) -> list[Group]:
+def by_country(
+    events: Iterable[Event], reference_data: ReferenceData, language: Language
+) -> list[Group]:
     groups = group(events, lambda event: event.countries)
     return _most_first(groups, reference_data.country_records.by_name(language))
 
 
-def by_type(events: Iterable[Event], reference_data: ReferenceData, language: Language) -> list[Group]:
+def by_type(
+    events: Iterable[Event], reference_data: ReferenceData, language: Language
+) -> list[Group]:
     groups = group(events, lambda event: () if event.dtype is None else (event.dtype,))
     return _most_first(groups, reference_data.type_records.by_name(language))
 

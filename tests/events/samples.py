@@ -33,7 +33,9 @@ appeals = st.builds(
     start_date=st.none() | timestamps,
     end_date=st.none() | timestamps,
 )
-persons = st.builds(Person, id=st.integers(1, 9), name=st.just("Amina"), email=st.just("amina@example.org"))
+persons = st.builds(
+    Person, id=st.integers(1, 9), name=st.just("Amina"), email=st.just("amina@example.org")
+)
 reports = st.builds(
     FieldReport,
     id=st.integers(1, 99),
@@ -77,7 +79,8 @@ def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
         appeals=st.lists(appeals, max_size=2).map(tuple),
         field_reports=st.lists(reports, max_size=2).map(tuple),
         contacts=st.lists(persons, max_size=1).map(tuple),
-        countries_for_preview=st.none() | st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
+        countries_for_preview=st.none()
+        | st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
     )
 
 

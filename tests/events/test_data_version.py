@@ -22,9 +22,17 @@ async def versions(service: Service, *queries: str, **options: dict[str, str]) -
 
 
 async def test_all_pages_of_unchanged_data_have_one_version(event_service: Service) -> None:
-    pages = ("?limit=2", "?limit=2&offset=2", "?offset=500", "?limit=2&ordering=id", "?limit=2&dtype=12")
+    pages = (
+        "?limit=2",
+        "?limit=2&offset=2",
+        "?offset=500",
+        "?limit=2&ordering=id",
+        "?limit=2&dtype=12",
+    )
     assert len(await versions(event_service, *pages, *pages)) == 1
-    assert await versions(event_service, "") == await versions(event_service, "", headers={"Accept-Language": "ar"})
+    assert await versions(event_service, "") == await versions(
+        event_service, "", headers={"Accept-Language": "ar"}
+    )
 
 
 async def test_a_write_changes_the_version(start: StartService) -> None:
@@ -67,6 +75,9 @@ async def test_a_write_of_another_process_while_a_page_is_read(
         return ListResult(1, [Number(1)])
 
     async with start(number_list, database_url=database_url) as service:
-        seen = [(await service.get(f"/api/v2/numbers/?offset={n}")).headers["Fieldgate-Data-Version"] for n in range(3)]
+        seen = [
+            (await service.get(f"/api/v2/numbers/?offset={n}")).headers["Fieldgate-Data-Version"]
+            for n in range(3)
+        ]
     assert seen[0] == "none"
     assert seen[2] != "none"

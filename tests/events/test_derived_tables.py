@@ -54,7 +54,15 @@ FULL_EVENT = Event(
     is_featured_region=True,
     visibility=Visibility.PUBLIC,
     appeals=(
-        Appeal(id=1, aid="1", code="mdrnp001", atype=1, status=0, end_date=TIMESTAMP, amount_requested=1000.25),
+        Appeal(
+            id=1,
+            aid="1",
+            code="mdrnp001",
+            atype=1,
+            status=0,
+            end_date=TIMESTAMP,
+            amount_requested=1000.25,
+        ),
         Appeal(id=2, aid="2", atype=1, status=0, amount_requested=99.999, amount_funded=0.1),
     ),
     field_reports=(
@@ -81,7 +89,10 @@ def test_documents_and_words_change_only_with_the_format() -> None:
 async def read_tables(database: Database) -> list[list[Any]]:
     async with database.read_transaction() as connection:
         tables = (index_rows, documents, words)
-        return [list((await connection.execute(select(table).order_by(table.c.id))).all()) for table in tables]
+        return [
+            list((await connection.execute(select(table).order_by(table.c.id))).all())
+            for table in tables
+        ]
 
 
 async def store_in_another_format(database: Database) -> None:
@@ -97,7 +108,9 @@ async def list_records(search: EventSearch) -> list[bytes]:
     return (await search.find(filters, FULL_SCOPE, Language.ENGLISH, PageRequest(200))).records
 
 
-async def test_tables_in_another_format_are_written_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tables_in_another_format_are_written_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.events.derived_tables.REBUILD_BATCH_SIZE", 10)
     data_versions = DataVersions(database)
     store = EventStore(database, data_versions)
@@ -110,7 +123,9 @@ async def test_tables_in_another_format_are_written_again(database: Database, mo
     await store_in_another_format(database)
     assert await has_other_format(database)
     progress: list[tuple[int, int]] = []
-    done = await rebuild_derived_tables(database, DataVersions(database), lambda *numbers: progress.append(numbers))
+    done = await rebuild_derived_tables(
+        database, DataVersions(database), lambda *numbers: progress.append(numbers)
+    )
     assert done == len(EVENTS)
     assert (len(progress), progress[-1]) == (-(-done // 10), (done, done))
     assert await read_tables(database) == expected
@@ -130,7 +145,10 @@ async def test_events_are_not_written_beside_others_in_another_format(database: 
 
 
 def event_with(*amounts: float, num_affected: int | None = None) -> Event:
-    appeals = [Appeal(id=1, aid="1", atype=0, status=0, amount_requested=each, amount_funded=-each) for each in amounts]
+    appeals = [
+        Appeal(id=1, aid="1", atype=0, status=0, amount_requested=each, amount_funded=-each)
+        for each in amounts
+    ]
     return make_event(1, num_affected=num_affected, appeals=tuple(appeals))
 
 
@@ -140,7 +158,10 @@ def event_with(*amounts: float, num_affected: int | None = None) -> Event:
         (event_with(), EventFigures()),
         (event_with(num_affected=7), EventFigures(7)),
         (event_with(0.1, 0.2, num_affected=0), EventFigures(0, 2, 30, -30)),
-        (event_with(*[1e308] * (MAX_APPEALS + 1)), EventFigures(0, MAX_APPEALS, MAX_CENTS, -MAX_CENTS)),
+        (
+            event_with(*[1e308] * (MAX_APPEALS + 1)),
+            EventFigures(0, MAX_APPEALS, MAX_CENTS, -MAX_CENTS),
+        ),
     ],
 )
 def test_figures_of_an_event(event: Event, expected: EventFigures) -> None:

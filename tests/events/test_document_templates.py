@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.events.document_templates import build_detail_template, build_list_template
-from fieldgate.events.documents import DocumentRenderer, RecordShape, TemplateRenderer, build_document, to_mini
+from fieldgate.events.documents import (
+    DocumentRenderer,
+    RecordShape,
+    TemplateRenderer,
+    build_document,
+    to_mini,
+)
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord, MiniEvent
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -16,7 +22,10 @@ from tests.events.record_rows import to_rows
 from tests.events.samples import COUNTRIES, TYPES, event_lists, localized_texts
 
 DIRECTORY = ReferenceData(
-    [Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"}) for number in COUNTRIES],
+    [
+        Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"})
+        for number in COUNTRIES
+    ],
     [DisasterType(id=number, names={"en": f"Type {number}"}) for number in TYPES],
 )
 SCOPES = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
@@ -35,19 +44,31 @@ def test_rendered_templates_are_valid_records(events: list[Event]) -> None:
                 detail = msgspec.json.decode(alone, type=EventDetail, strict=True)
                 assert record.id == detail.id == event.id
                 seen = {
-                    report.id for report in event.field_reports if scope.can_see(report.visibility, report.countries)
+                    report.id
+                    for report in event.field_reports
+                    if scope.can_see(report.visibility, report.countries)
                 }
                 assert {report.id for report in record.field_reports} == seen
                 assert {report.id for report in detail.field_reports} == seen
-                preview = event.countries if event.countries_for_preview is None else event.countries_for_preview
+                preview = (
+                    event.countries
+                    if event.countries_for_preview is None
+                    else event.countries_for_preview
+                )
                 short = msgspec.json.decode(to_mini(listed), type=MiniEvent, strict=True)
                 for each in (detail, short):
-                    assert sorted(country.id for country in each.countries_for_preview) == sorted(preview)
-                people = [*detail.contacts, *(each for report in record.field_reports for each in report.contacts)]
+                    assert sorted(country.id for country in each.countries_for_preview) == sorted(
+                        preview
+                    )
+                people = [
+                    *detail.contacts,
+                    *(each for report in record.field_reports for each in report.contacts),
+                ]
                 if not scope.can_see_contacts:
                     assert people == []
                 assert [country.id for country in record.countries] == sorted(
-                    event.countries, key=lambda number: (DIRECTORY.country_records.name(language, number), number)
+                    event.countries,
+                    key=lambda number: (DIRECTORY.country_records.name(language, number), number),
                 )
 
 
@@ -72,7 +93,10 @@ REFERENCE_DATA = ReferenceData(
         )
         for number in COUNTRIES
     ],
-    [DisasterType(id=number, names={"en": f"@Type {number}"}, summaries={"en": "<p>=a</p>"}) for number in TYPES],
+    [
+        DisasterType(id=number, names={"en": f"@Type {number}"}, summaries={"en": "<p>=a</p>"})
+        for number in TYPES
+    ],
 )
 
 
@@ -80,17 +104,27 @@ REFERENCE_DATA = ReferenceData(
 def hostile_events(draw: st.DrawFn) -> list[Event]:
     """Events whose texts are hostile in some languages."""
     texts = st.dictionaries(st.sampled_from(("en", "fr", "ar", "es")), hostile_texts, min_size=1)
-    changes = {"name": texts, "summary": texts | localized_texts(), "glide": hostile_texts, "slug": hostile_texts}
+    changes = {
+        "name": texts,
+        "summary": texts | localized_texts(),
+        "glide": hostile_texts,
+        "slug": hostile_texts,
+    }
     return [
         msgspec.structs.replace(
-            event, **{field: draw(values) for field, values in changes.items() if draw(st.booleans())}
+            event,
+            **{field: draw(values) for field, values in changes.items() if draw(st.booleans())},
         )
         for event in draw(event_lists(4))
     ]
 
 
-def row_of_record(renderer: DocumentRenderer, event: Event, scope: ViewerScope, language: Language) -> bytes:
-    return encode_csv(to_rows([renderer.templates.render(build_list_template(event), scope)], language))
+def row_of_record(
+    renderer: DocumentRenderer, event: Event, scope: ViewerScope, language: Language
+) -> bytes:
+    return encode_csv(
+        to_rows([renderer.templates.render(build_list_template(event), scope)], language)
+    )
 
 
 @given(event_lists(4) | hostile_events())
@@ -102,5 +136,7 @@ def test_rows_are_those_of_the_records(events: list[Event]) -> None:
             expected = [row_of_record(renderer, event, scope, language) for event in events]
             assert renderer.render(documents, scope, RecordShape.ROW) == expected
             assert renderer.render_joined_rows(documents, scope) == b"".join(expected)
-            records = [renderer.templates.render(build_list_template(event), scope) for event in events]
+            records = [
+                renderer.templates.render(build_list_template(event), scope) for event in events
+            ]
             assert renderer.render(documents, scope, RecordShape.RECORD) == records

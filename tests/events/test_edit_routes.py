@@ -49,10 +49,14 @@ async def test_create_replace_delete(service: Service) -> None:
     assert created.headers["Location"].endswith("/api/v2/event/7001/")
     record = created.json()
     assert (record["id"], record["dtype"], record["contacts"][0]["name"]) == (7001, 12, "Amina")
-    assert (await service.get(f"{PATH}floods/", headers={"Accept-Language": "fr"})).json()["name"] == "Crues"
+    assert (await service.get(f"{PATH}floods/", headers={"Accept-Language": "fr"})).json()[
+        "name"
+    ] == "Crues"
 
     again = await service.request("PUT", f"{PATH}7001/", json=record, headers=headers)
-    assert (again.status_code, again.json()) == (200, record), "sending its own record changes nothing"
+    assert (again.status_code, again.json()) == (200, record), (
+        "sending its own record changes nothing"
+    )
 
     french = await service.request(
         "PUT",
@@ -60,15 +64,23 @@ async def test_create_replace_delete(service: Service) -> None:
         json={**record, "id": 7001, "name": "Inondations", "slug": None},
         headers={**headers, "Accept-Language": "fr"},
     )
-    assert (french.status_code, french.json()["name"], french.json()["slug"]) == (200, "Inondations", None)
+    assert (french.status_code, french.json()["name"], french.json()["slug"]) == (
+        200,
+        "Inondations",
+        None,
+    )
     assert french.json()["updated_at"] > record["updated_at"], "clients that request changes see it"
     listed = (await service.get(f"{PATH}?id=7001")).json()["results"][0]
     assert listed["name"] == "Floods"
-    assert listed["field_reports"][0]["gov_num_affected"] == 6, "fields a detail record does not show are kept"
+    assert listed["field_reports"][0]["gov_num_affected"] == 6, (
+        "fields a detail record does not show are kept"
+    )
 
     bare = {"name": "Floods", "disaster_start_date": "2026-07-14", "visibility": 3}
     replaced = (await service.request("PUT", f"{PATH}7001/", json=bare, headers=headers)).json()
-    assert (replaced["appeals"], replaced["dtype"], replaced["summary"]) == ([], None, ""), "all fields are replaced"
+    assert (replaced["appeals"], replaced["dtype"], replaced["summary"]) == ([], None, ""), (
+        "all fields are replaced"
+    )
     assert replaced["created_at"] == record["created_at"]
 
     deleted = await service.request("DELETE", f"{PATH}7001/", headers=headers)
@@ -96,11 +108,19 @@ async def test_countries_for_preview(service: Service) -> None:
     headers = await superuser(service)
 
     async def write(**fields: Any) -> list[list[int]]:
-        await service.request("PUT", f"{PATH}7001/", json={**EVENT, "countries": [123, 84], **fields}, headers=headers)
+        await service.request(
+            "PUT", f"{PATH}7001/", json={**EVENT, "countries": [123, 84], **fields}, headers=headers
+        )
         detail = (await service.get(f"{PATH}7001/")).json()
-        mini, listed = [(await service.get(f"{PATH}{path}?id=7001")).json()["results"][0] for path in ("mini/", "")]
+        mini, listed = [
+            (await service.get(f"{PATH}{path}?id=7001")).json()["results"][0]
+            for path in ("mini/", "")
+        ]
         listed.setdefault("countries_for_preview", listed["countries"])
-        return [sorted(country["id"] for country in each["countries_for_preview"]) for each in (detail, mini, listed)]
+        return [
+            sorted(country["id"] for country in each["countries_for_preview"])
+            for each in (detail, mini, listed)
+        ]
 
     assert await write() == [[84, 123]] * 3, "all countries where the event does not say"
     assert await write(countries_for_preview=[84]) == [[84]] * 3
@@ -121,7 +141,9 @@ async def test_event_written_among_demo_events_is_a_demo_event(database_url: str
         headers = await superuser(service)
         await store.upsert([make_event(1), make_event(2)], is_demo=True)
         for id_ in (1, 7001):
-            await service.request("PUT", f"{PATH}{id_}/", json=EVENT | {"slug": None}, headers=headers)
+            await service.request(
+                "PUT", f"{PATH}{id_}/", json=EVENT | {"slug": None}, headers=headers
+            )
             assert not await store.has_real()
         assert await store.delete_demo() == 3
         await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
@@ -134,7 +156,10 @@ async def test_only_superusers_can_write(service: Service, method: str) -> None:
     for rights in ({}, {"is_ifrc": True}):
         headers = {"Authorization": f"Token {await service.create_token(**rights)}"}
         refused = await service.request(method, f"{PATH}7002/", json=EVENT, headers=headers)
-        assert (refused.status_code, refused.json()) == (403, {"detail": "Only superusers can write events."})
+        assert (refused.status_code, refused.json()) == (
+            403,
+            {"detail": "Only superusers can write events."},
+        )
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
@@ -168,7 +193,9 @@ async def test_id_in_body_must_match_the_url(service: Service) -> None:
 async def test_slug_must_be_unique(service: Service) -> None:
     headers = await superuser(service)
     first = {**EVENT, "slug": "taken"}
-    assert (await service.request("PUT", f"{PATH}7005/", json=first, headers=headers)).status_code == 201
+    assert (
+        await service.request("PUT", f"{PATH}7005/", json=first, headers=headers)
+    ).status_code == 201
     message = "Another event already has the slug taken."
     assert await errors(service, headers, first) == {"slug": [message]}
     await service.request("DELETE", f"{PATH}7005/", headers=headers)
@@ -187,5 +214,9 @@ async def test_slug_must_be_unique(service: Service) -> None:
 )
 async def test_invalid_bodies(service: Service, body: bytes, kind: str, status: int) -> None:
     headers = {**await superuser(service), "Content-Type": kind}
-    assert (await service.request("PUT", f"{PATH}7006/", content=body, headers=headers)).status_code == status
-    assert (await service.get(f"{PATH}7006/", headers=headers)).status_code == 404, "nothing was written"
+    assert (
+        await service.request("PUT", f"{PATH}7006/", content=body, headers=headers)
+    ).status_code == status
+    assert (await service.get(f"{PATH}7006/", headers=headers)).status_code == 404, (
+        "nothing was written"
+    )

@@ -27,7 +27,10 @@ class People:
 
     def __init__(self, event_service: Service, tokens: dict[str, str]) -> None:
         self._house = event_service
-        self._headers = {name: {"Authorization": f"Token {token}"} if token else {} for name, token in tokens.items()}
+        self._headers = {
+            name: {"Authorization": f"Token {token}"} if token else {}
+            for name, token in tokens.items()
+        }
 
     async def put(self, number: int, **changes: Any) -> None:
         answer = await self._house.request(
@@ -49,7 +52,10 @@ class People:
     async def check(self, number: int, listed: set[str], gone: set[str]) -> None:
         found = None
         for _ in range(MAX_LOOKS):  # on PostgreSQL it takes a moment until a change is heard of
-            found = await self.who(f"?id={number}", number), await self.who("deleted/?limit=1000", number)
+            found = (
+                await self.who(f"?id={number}", number),
+                await self.who("deleted/?limit=1000", number),
+            )
             if found == (listed, gone):
                 break
             await asyncio.sleep(0.05)

@@ -44,17 +44,23 @@ def test_escaped_text_comes_back(text: str) -> None:
     assert to_plain_text(escaped) == html.unescape(escaped)
 
 
-TAGS = st.sampled_from(["<b>", "</b>", "<p>", "</p>", "<a href='x'>", "<br>", "<script>x</script>", "<!-- x -->"])
+TAGS = st.sampled_from(
+    ["<b>", "</b>", "<p>", "</p>", "<a href='x'>", "<br>", "<script>x</script>", "<!-- x -->"]
+)
 
 
 @given(st.lists(TAGS | st.from_regex(r"[a-z ]{0,5}", fullmatch=True)))
 def test_no_tag_is_left_and_no_word_is_lost(pieces: list[str]) -> None:
     text = to_plain_text("".join(pieces))
     assert "<" not in text
-    assert "".join(text.split()) == "".join(piece for piece in pieces if not piece.startswith("<")).replace(" ", "")
+    assert "".join(text.split()) == "".join(
+        piece for piece in pieces if not piece.startswith("<")
+    ).replace(" ", "")
 
 
-@pytest.mark.parametrize("piece", ["<", "<div>", "<a ", "</p", "<!--", "<script", "&", "<style>", "&amp;lt;"])
+@pytest.mark.parametrize(
+    "piece", ["<", "<div>", "<a ", "</p", "<!--", "<script", "&", "<style>", "&amp;lt;"]
+)
 def test_long_hostile_text_ends(piece: str) -> None:
     """Each would take minutes or hours if the time grew with the square of the length."""
     assert len(to_plain_text(piece * 100_000)) <= len(piece) * 100_000

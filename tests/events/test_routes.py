@@ -33,12 +33,18 @@ async def test_default_page_is_newest_50(event_service: Service) -> None:
 
 
 async def test_languages_and_fallbacks(event_service: Service) -> None:
-    french = (await get_list(event_service, "?id=107", headers={"Accept-Language": "fr"}))["results"][0]
+    french = (await get_list(event_service, "?id=107", headers={"Accept-Language": "fr"}))[
+        "results"
+    ][0]
     assert (french["name"], french["countries"][0]["name"]) == ("Inondation 107", "Népal")
     assert french["ifrc_severity_level_display"] == "Jaune"
-    spanish = (await get_list(event_service, "?id=107", headers={"Accept-Language": "es"}))["results"][0]
+    spanish = (await get_list(event_service, "?id=107", headers={"Accept-Language": "es"}))[
+        "results"
+    ][0]
     assert spanish["name"] == "Flood 107", "falls back to the original language"
-    arabic = (await get_list(event_service, "?id=101", headers={"Accept-Language": "ar"}))["results"][0]
+    arabic = (await get_list(event_service, "?id=101", headers={"Accept-Language": "ar"}))[
+        "results"
+    ][0]
     assert arabic["name"] == "بلدان"
 
 
@@ -137,16 +143,24 @@ async def test_detail_record(event_service: Service) -> None:
     assert "recent_affected" not in report
     assert "gov_num_affected" not in report
     assert (await event_service.get(f"{PATH}south-sudan")).json()["id"] == 102
-    assert (await event_service.get(f"{PATH}106/")).json()["parent_event"] == 102, "merged events are available by id"
+    assert (await event_service.get(f"{PATH}106/")).json()["parent_event"] == 102, (
+        "merged events are available by id"
+    )
 
 
-@pytest.mark.parametrize("name", ["999", "0", "-1", "99999999999999999999", "abc", "12abc", "1.5", "%F0%9F%98%80"])
+@pytest.mark.parametrize(
+    "name", ["999", "0", "-1", "99999999999999999999", "abc", "12abc", "1.5", "%F0%9F%98%80"]
+)
 async def test_unknown_event(event_service: Service, name: str) -> None:
     assert (await event_service.get(f"{PATH}{name}/")).status_code == 404
 
 
 async def test_mini_records(event_service: Service) -> None:
-    page = (await event_service.get(f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"})).json()
+    page = (
+        await event_service.get(
+            f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"}
+        )
+    ).json()
     assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]] == [107, 102, 101]
     assert list(page["results"][0]) == [
@@ -165,7 +179,9 @@ GO_COLUMNS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["response-activity/", "response-activity", "response-activity/?limit=1"])
+@pytest.mark.parametrize(
+    "path", ["response-activity/", "response-activity", "response-activity/?limit=1"]
+)
 async def test_path_of_the_live_system_that_is_not_here(event_service: Service, path: str) -> None:
     missing = await event_service.get(f"{PATH}{path}")
     assert (missing.status_code, missing.json()) == (
@@ -190,7 +206,9 @@ async def test_csv(event_service: Service) -> None:
     empty = await event_service.get(f"{PATH}?format=csv&id=999")
     assert empty.text == ",".join(COLUMNS) + "\r\n"
     assert (
-        (await event_service.get(PATH, headers={"Accept": "text/csv"})).headers["Content-Type"].startswith("text/csv")
+        (await event_service.get(PATH, headers={"Accept": "text/csv"}))
+        .headers["Content-Type"]
+        .startswith("text/csv")
     )
 
 
@@ -235,7 +253,9 @@ INVALID_PAGES = [("limit", "0"), ("offset", "-1")]
 async def test_invalid_values(event_service: Service, path: str, name: str, value: str) -> None:
     messages = set()
     for language in ("en", "ar"):
-        response = await event_service.get(path, params={name: value}, headers={"Accept-Language": language})
+        response = await event_service.get(
+            path, params={name: value}, headers={"Accept-Language": language}
+        )
         assert response.status_code == 400, response.text
         assert list(response.json()) == [name]
         messages.add(response.json()[name][0])

@@ -31,7 +31,11 @@ AUDIENCES = [
 ]
 
 REFERENCE_DATA = ReferenceData(
-    [Country(id=NEPAL, iso3="NPL", names={"en": "Nepal"}), Country(id=INDIA, iso3="IND", names={"en": "India"})], []
+    [
+        Country(id=NEPAL, iso3="NPL", names={"en": "Nepal"}),
+        Country(id=INDIA, iso3="IND", names={"en": "India"}),
+    ],
+    [],
 )
 # Two of each that see the same.
 CALLERS = [
@@ -50,13 +54,20 @@ CALLERS = [
 
 def viewers(audience: Audience) -> set[int]:
     """The scopes that see an event with this audience, by their place in `SCOPES`."""
-    return {place for place, scope in enumerate(SCOPES) if scope.can_see(audience.visibility, audience.countries)}
+    return {
+        place
+        for place, scope in enumerate(SCOPES)
+        if scope.can_see(audience.visibility, audience.countries)
+    }
 
 
 @pytest.mark.parametrize("audience", AUDIENCES, ids=str)
 def test_audience_includes_another_if_its_viewers_do(audience: Audience) -> None:
     for other in AUDIENCES:
-        if {audience.visibility, other.visibility} != {Visibility.SOCIETIES, Visibility.SECRETARIAT}:
+        if {audience.visibility, other.visibility} != {
+            Visibility.SOCIETIES,
+            Visibility.SECRETARIAT,
+        }:
             assert audience.includes(other) == (viewers(audience) >= viewers(other)), other
 
 
@@ -86,7 +97,10 @@ def test_scope_of_a_caller(caller: Caller, scope: ViewerScope) -> None:
 def test_callers_have_the_same_key_if_they_see_the_same() -> None:
     for caller, scope in CALLERS:
         for other, other_scope in CALLERS:
-            assert (audience_key(caller) == audience_key(other)) == (scope == other_scope), (caller, other)
+            assert (audience_key(caller) == audience_key(other)) == (scope == other_scope), (
+                caller,
+                other,
+            )
 
 
 def test_contacts_are_for_members() -> None:

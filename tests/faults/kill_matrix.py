@@ -66,7 +66,9 @@ class Site:
     @property
     def direct_url(self) -> str:
         """The URL of the database itself, without what is between it and the service."""
-        return self.database_url if self.cluster is None else self.cluster.primary.url(DATABASE_NAME)
+        return (
+            self.database_url if self.cluster is None else self.cluster.primary.url(DATABASE_NAME)
+        )
 
     @property
     def server(self) -> ServerProcess:
@@ -96,7 +98,11 @@ class Site:
         return [pid for pid in children(self.server.process.pid) if "serve" in _command_line(pid)]
 
     def import_workers(self) -> list[int]:
-        return [pid for pid in children(self.server.process.pid) if "fieldgate worker" in _command_line(pid)]
+        return [
+            pid
+            for pid in children(self.server.process.pid)
+            if "fieldgate worker" in _command_line(pid)
+        ]
 
     async def prepare(self) -> None:
         """Create the tables, a superuser with a token, and users and assets to assign."""
@@ -104,7 +110,9 @@ class Site:
         try:
             await upgrade(database)
             accounts = AccountStore(database, DataVersions(database))
-            owner = await accounts.create_user(NewUser(username="writer", password_hash="x", is_superuser=True))
+            owner = await accounts.create_user(
+                NewUser(username="writer", password_hash="x", is_superuser=True)
+            )
             self.token = await accounts.issue_token(owner, IssuedBy.COMMAND, None)
             for number in range(MEMBERS):
                 await accounts.create_user(NewUser(username=f"member{number}", password_hash="x"))
@@ -219,7 +227,9 @@ def trial_name(fault: Fault, processes: int) -> str:
 async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
     """Apply a fault several times while writers run, and count what became of the acknowledged writes."""
     pairs = _take_pairs(site.assignable)
-    load = WriteLoad(site.server.base_url, site.token, site.event_ids, pairs, MAX_LAG[site.database])
+    load = WriteLoad(
+        site.server.base_url, site.token, site.event_ids, pairs, MAX_LAG[site.database]
+    )
     recoveries = []
     async with load:
         await load.recovery_seconds(time.monotonic(), RECOVERY_TIMEOUT)
@@ -257,7 +267,9 @@ async def count_writes(database_url: str, acknowledged: Acknowledged) -> Counter
     return counted
 
 
-async def _count_imports(database: Database, acknowledged: Acknowledged, counted: Counter[str]) -> None:
+async def _count_imports(
+    database: Database, acknowledged: Acknowledged, counted: Counter[str]
+) -> None:
     until = time.monotonic() + RECOVERY_TIMEOUT
     is_own = imports.c.filename.in_(list(acknowledged.imports))
     while True:
@@ -286,7 +298,9 @@ async def _count_imports(database: Database, acknowledged: Acknowledged, counted
         counted["duplicated"] += max(0, (await connection.execute(query)).scalar_one() - len(names))
 
 
-async def _count_events(database: Database, acknowledged: Acknowledged, counted: Counter[str]) -> None:
+async def _count_events(
+    database: Database, acknowledged: Acknowledged, counted: Counter[str]
+) -> None:
     async with EventStore(database, DataVersions(database)).writer() as writer:
         stored = await writer.load(list(acknowledged.events))
     for id_, value in acknowledged.events.items():
@@ -294,7 +308,9 @@ async def _count_events(database: Database, acknowledged: Acknowledged, counted:
         counted["lost"] += event is None or event.num_affected != value
 
 
-async def _count_assignments(database: Database, acknowledged: Acknowledged, counted: Counter[str]) -> None:
+async def _count_assignments(
+    database: Database, acknowledged: Acknowledged, counted: Counter[str]
+) -> None:
     """An assignment has a uniqueness constraint. The log has not: a second entry means that it was made twice."""
     stored = select(assets.c.uid, users.c.username).where(assignments.c.permission == "view_asset")
     stored = stored.join_from(assignments, assets, assignments.c.asset_id == assets.c.id)

@@ -106,14 +106,18 @@ class PostgresNode:
         self._process.wait(TIMEOUT_SECONDS)
         wait_for_exit(pids)
 
-    def query(self, sql: str, database: str = DATABASE_USER, *, timeout: float = TIMEOUT_SECONDS) -> str:
+    def query(
+        self, sql: str, database: str = DATABASE_USER, *, timeout: float = TIMEOUT_SECONDS
+    ) -> str:
         """The output of psql, without headings."""
         arguments = ("-XqAt", "-v", "ON_ERROR_STOP=1", "-d", self.url(database), "-c", sql)
         return run_program("psql", *arguments, timeout=timeout).strip()
 
     def promote(self) -> None:
         """Make a standby accept writes."""
-        assert self.query(f"SELECT pg_promote(true, {TIMEOUT_SECONDS})") == "t", self._log.read_text()
+        assert self.query(f"SELECT pg_promote(true, {TIMEOUT_SECONDS})") == "t", (
+            self._log.read_text()
+        )
 
     def create_database(self, name: str) -> str:
         """Create an empty database and return its URL."""
@@ -145,7 +149,9 @@ class PostgresCluster:
         self._init_primary(server)
         self.primary = PostgresNode("primary", self.folder, self._system_user)
         self.standby: PostgresNode | None = None
-        self._settings = settings if is_durable else {"fsync": "off", "full_page_writes": "off", **settings}
+        self._settings = (
+            settings if is_durable else {"fsync": "off", "full_page_writes": "off", **settings}
+        )
 
     def _init_primary(self, server: PostgresServer) -> None:
         server.pgdata.mkdir()
@@ -168,7 +174,10 @@ class PostgresCluster:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -221,7 +230,10 @@ class PgBouncer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._process is not None and self._process.poll() is None:
             self.stop()
@@ -293,7 +305,9 @@ class PgBouncer:
             time.sleep(0.02)
 
 
-def run_program(name: str, *arguments: str, system_user: str | None = None, timeout: float = TIMEOUT_SECONDS) -> str:
+def run_program(
+    name: str, *arguments: str, system_user: str | None = None, timeout: float = TIMEOUT_SECONDS
+) -> str:
     """The output of one of PostgreSQL's programs, which must succeed."""
     finished = subprocess.run(
         [str(PROGRAMS / name), *arguments],
@@ -309,4 +323,8 @@ def run_program(name: str, *arguments: str, system_user: str | None = None, time
 
 def _as_user(name: str | None) -> dict[str, object]:
     """Options of `subprocess` that run a program as another user."""
-    return {} if name is None else {"user": name, "group": pwd.getpwnam(name).pw_gid, "extra_groups": [], "cwd": "/"}
+    return (
+        {}
+        if name is None
+        else {"user": name, "group": pwd.getpwnam(name).pw_gid, "extra_groups": [], "cwd": "/"}
+    )

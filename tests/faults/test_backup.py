@@ -22,7 +22,9 @@ class EventWriter:
     def __init__(self, base_url: str, token: str) -> None:
         self.acknowledged: dict[str, float] = {}  # uid, and when
         self.statuses: dict[str, int] = {}
-        self._client = httpx.Client(base_url=base_url, headers={"Authorization": f"Token {token}"}, timeout=30)
+        self._client = httpx.Client(
+            base_url=base_url, headers={"Authorization": f"Token {token}"}, timeout=30
+        )
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -45,7 +47,9 @@ class EventWriter:
         while not self._stopping.wait(1 / WRITES_PER_SECOND):
             body = {"asset_type": "collection", "name": f"number {len(self.acknowledged)}"}
             response = self._client.post("/api/v2/assets/", json=body)
-            self.statuses[str(response.status_code)] = self.statuses.get(str(response.status_code), 0) + 1
+            self.statuses[str(response.status_code)] = (
+                self.statuses.get(str(response.status_code), 0) + 1
+            )
             if response.status_code == httpx.codes.CREATED:
                 self.acknowledged[response.json()["uid"]] = time.monotonic()
 
@@ -58,7 +62,9 @@ def stored_uids(file: Path) -> list[str]:
 
 def start_with_user(data: Path) -> str:
     assert run_command("events", "demo", "2000", data=data).returncode == 0
-    created = run_command("user", "create", "amina", "--password-stdin", data=data, stdin=PASSWORD_OF_WRITER)
+    created = run_command(
+        "user", "create", "amina", "--password-stdin", data=data, stdin=PASSWORD_OF_WRITER
+    )
     assert created.returncode == 0, created.stderr
     return run_command("token", "create", "amina", data=data).stdout.strip()
 
@@ -86,7 +92,9 @@ def test_backup_that_is_killed_leaves_no_file(tmp_path: Path) -> None:
     data, backup = tmp_path / "data", tmp_path / "copies" / "copy.db"
     backup.parent.mkdir()
     assert run_command("events", "demo", "4000", data=data).returncode == 0
-    with subprocess.Popen([FIELDGATE_COMMAND, "backup", backup, "--data", data], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [FIELDGATE_COMMAND, "backup", backup, "--data", data], stdout=subprocess.PIPE
+    ) as process:
         while process.poll() is None and not any(backup.parent.iterdir()):
             time.sleep(0.001)
         process.kill()

@@ -17,10 +17,14 @@ HEADERS = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "
 BODY = b"POST /get_auth_token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9999\r\n\r\n"
 
 
-def open_connections(stack: ExitStack, served: ServerProcess, count: int, start: bytes = b"") -> list[socket.socket]:
+def open_connections(
+    stack: ExitStack, served: ServerProcess, count: int, start: bytes = b""
+) -> list[socket.socket]:
     opened = []
     for _ in range(count):
-        connection = socket.create_connection(("127.0.0.1", served.port), TIMEOUT_SECONDS, ("127.0.0.2", 0))
+        connection = socket.create_connection(
+            ("127.0.0.1", served.port), TIMEOUT_SECONDS, ("127.0.0.2", 0)
+        )
         stack.enter_context(connection).sendall(start)
         opened.append(connection)
     return opened
@@ -51,7 +55,10 @@ def test_silent_and_dripping_connections_keep_nobody_out(tmp_path: Path) -> None
     raise_file_limit()
     statuses: dict[str, int] = {}
     environment = {"FIELDGATE_RATE_LIMIT_EXEMPT": "127.0.0.0/8"}
-    with ServerProcess(tmp_path, "--no-worker", environment=environment) as served, ExitStack() as stack:
+    with (
+        ServerProcess(tmp_path, "--no-worker", environment=environment) as served,
+        ExitStack() as stack,
+    ):
         open_connections(stack, served, CONNECTIONS)
         slow = open_connections(stack, served, CONNECTIONS // 2, HEADERS)
         slow += open_connections(stack, served, CONNECTIONS // 2, BODY)

@@ -53,7 +53,9 @@ async def read_until(server: ServerProcess, done: asyncio.Event) -> Counter[int]
 
 @pytest.mark.parametrize("accept", [HTML, JSON])
 async def test_large_reads_of_one_address(accept: str, tmp_path: Path) -> None:
-    with ServerProcess(tmp_path, "--demo", "--no-worker", environment={"FIELDGATE_ACCESS_LOG": "false"}) as server:
+    with ServerProcess(
+        tmp_path, "--demo", "--no-worker", environment={"FIELDGATE_ACCESS_LOG": "false"}
+    ) as server:
         done = asyncio.Event()
         reader = asyncio.create_task(read_until(server, done))
         statuses = await ask_for_all(server, accept)

@@ -47,7 +47,9 @@ class FaultCaller:
 
     async def put_event(self) -> httpx.Response:
         self._number += 1
-        response = await self.service.request("PUT", f"{EVENTS}{self._number}/", json=EVENT, headers=self.headers)
+        response = await self.service.request(
+            "PUT", f"{EVENTS}{self._number}/", json=EVENT, headers=self.headers
+        )
         if response.is_success:
             self.acknowledged.append(self._number)
         return response
@@ -94,7 +96,11 @@ async def readiness(service: Service) -> tuple[int, str | None]:
 
 
 def outage_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.getMessage().startswith("database outage")]
+    return [
+        each.getMessage()
+        for each in caplog.records
+        if each.getMessage().startswith("database outage")
+    ]
 
 
 async def move_away(folder: Path) -> None:
@@ -112,7 +118,11 @@ async def replace_by_another(folder: Path) -> None:
 
 async def replace_by_copy(folder: Path) -> None:
     """The -wal file of the former database is left: SQLite would apply it to the copy."""
-    copy = ["cp", str(folder / "fieldgate.db"), str(folder / "copy.db")]  # reading it here would release its locks
+    copy = [
+        "cp",
+        str(folder / "fieldgate.db"),
+        str(folder / "copy.db"),
+    ]  # reading it here would release its locks
     await asyncio.to_thread(subprocess.run, copy, check=True)
     await move_away(folder)
     (folder / "copy.db").rename(folder / "fieldgate.db")
@@ -184,7 +194,9 @@ async def test_restored_backup_never_repeats_an_etag(start: StartService, tmp_pa
         response = await service.get(EVENTS)
         ids = [record["id"] for record in response.json()["results"]]
         for name in ("ETag", "Fieldgate-Data-Version"):
-            assert seen.setdefault(response.headers[name], ids) == ids, f"{name} was used for other data"
+            assert seen.setdefault(response.headers[name], ids) == ids, (
+                f"{name} was used for other data"
+            )
 
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
@@ -227,7 +239,9 @@ async def test_another_postgresql_database(postgres: str, tmp_path: Path) -> Non
 
     async def rename(old: str, new: str) -> None:
         while True:  # the service connects again at once
-            await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", old)
+            await admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", old
+            )
             try:
                 await admin.execute(f"ALTER DATABASE {old} RENAME TO {new}")
             except asyncpg.ObjectInUseError:
@@ -241,7 +255,9 @@ async def test_another_postgresql_database(postgres: str, tmp_path: Path) -> Non
             await rename("swapped", "swapped_away")
             await wait_until(lambda: _has_reason(service, "missing"))
             await admin.execute("CREATE DATABASE swapped")
-            other = Database(make_url(postgres).set(database="swapped").render_as_string(hide_password=False))
+            other = Database(
+                make_url(postgres).set(database="swapped").render_as_string(hide_password=False)
+            )
             await prepare_database(other)
             await other.close()
             await wait_until(lambda: _has_reason(service, "missing"))
@@ -265,7 +281,15 @@ async def _has_reason(service: Service, reason: str) -> bool:
 def test_two_processes_under_load(tmp_path: Path) -> None:
     """The file is moved away while two processes write: after a restart, every acknowledged event is there."""
     file = tmp_path / "fieldgate.db"
-    run_command("user", "create", "amina", "--superuser", "--password-stdin", data=tmp_path, stdin="correct horse")
+    run_command(
+        "user",
+        "create",
+        "amina",
+        "--superuser",
+        "--password-stdin",
+        data=tmp_path,
+        stdin="correct horse",
+    )
     token = run_command("token", "create", "amina", data=tmp_path).stdout.split()[-1]
     headers = {"Authorization": f"Token {token}", "Connection": "close"}
     statuses = Counter[int]()
@@ -289,7 +313,9 @@ def test_two_processes_under_load(tmp_path: Path) -> None:
             time.sleep(0.02)
 
     with ServerProcess(tmp_path, "--workers", "2", "--no-worker") as server:
-        writers = [threading.Thread(target=write, args=(first, server.base_url)) for first in (1, 2)]
+        writers = [
+            threading.Thread(target=write, args=(first, server.base_url)) for first in (1, 2)
+        ]
         for writer in writers:
             writer.start()
         try:
@@ -303,7 +329,11 @@ def test_two_processes_under_load(tmp_path: Path) -> None:
                 writer.join()
     (tmp_path / "moved.db").rename(file)
     assert set(statuses) == {201, 503}
-    assert server.log.count("database outage: ") <= 2, "one line of each process, not one for each request"
+    assert server.log.count("database outage: ") <= 2, (
+        "one line of each process, not one for each request"
+    )
     with ServerProcess(tmp_path, "--no-worker") as server, server.client() as client:
-        found = {record["id"] for record in client.get(EVENTS, params={"limit": 1000}).json()["results"]}
+        found = {
+            record["id"] for record in client.get(EVENTS, params={"limit": 1000}).json()["results"]
+        }
     assert set(acknowledged) <= found

@@ -22,7 +22,9 @@ EVENT_COUNT = 30
 class Reader:
     """A client that asks for an export and reads nothing until it is told."""
 
-    def __init__(self, service: Service, address: str, token: str = "", condition: bytes = b"") -> None:
+    def __init__(
+        self, service: Service, address: str, token: str = "", condition: bytes = b""
+    ) -> None:
         self._service = service
         self.status = 0
         self.headers: dict[bytes, bytes] = {}
@@ -53,7 +55,10 @@ class Reader:
             self.has_started.set()
             return
         await asyncio.wait(
-            [asyncio.ensure_future(self.is_reading.wait()), asyncio.ensure_future(self.is_gone.wait())],
+            [
+                asyncio.ensure_future(self.is_reading.wait()),
+                asyncio.ensure_future(self.is_gone.wait()),
+            ],
             return_when=asyncio.FIRST_COMPLETED,
         )
         self.body += message["body"]
@@ -96,10 +101,16 @@ async def test_slow_anonymous_readers_do_not_use_up_all_exports(
         # Another address, and then a user behind the same address as the slow readers.
         others = [Reader(service, "203.0.113.8"), Reader(service, "203.0.113.7", tokens[0])]
         assert [await reader.start() for reader in others] == [200, 200]
-        assert [(await reader.read()).count(b"\n") for reader in others] == [EVENT_COUNT, EVENT_COUNT]
+        assert [(await reader.read()).count(b"\n") for reader in others] == [
+            EVENT_COUNT,
+            EVENT_COUNT,
+        ]
         # Slow addresses never have the slots of users.
         slow += [Reader(service, f"203.0.113.{number}") for number in range(20, 20 + MAX_EXPORTS)]
-        assert Counter([await reader.start() for reader in slow[4:]]) == {200: MAX_EXPORTS - 2, 503: 2}
+        assert Counter([await reader.start() for reader in slow[4:]]) == {
+            200: MAX_EXPORTS - 2,
+            503: 2,
+        }
         user = Reader(service, "203.0.113.11", tokens[1])
         assert (await user.read()).count(b"\n") == EVENT_COUNT
         for reader in slow:
@@ -109,7 +120,9 @@ async def test_slow_anonymous_readers_do_not_use_up_all_exports(
         assert (await after.read()).count(b"\n") == EVENT_COUNT, "abandoned exports no longer count"
 
 
-async def test_a_user_does_not_use_up_all_exports(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_user_does_not_use_up_all_exports(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with export_service(start, monkeypatch, wait_seconds=0) as service:
         token = await service.create_token()
         slow = [Reader(service, f"203.0.113.{number}", token) for number in range(4)]
@@ -124,7 +137,9 @@ async def test_a_user_does_not_use_up_all_exports(start: StartService, monkeypat
 # Slots are given back
 
 
-async def test_an_error_gives_the_slot_back(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_gives_the_slot_back(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     documents = EventStore.documents
     calls = 0
 
@@ -177,7 +192,11 @@ async def test_a_cancelled_request_gives_the_slot_back(
         return await documents(store, *arguments)
 
     async with export_service(start, monkeypatch, wait_seconds=60) as service:
-        running = [Reader(service, "203.0.113.7") for _ in range(2)] if moment == "waits for a slot" else []
+        running = (
+            [Reader(service, "203.0.113.7") for _ in range(2)]
+            if moment == "waits for a slot"
+            else []
+        )
         for reader in running:
             await reader.start()
         with monkeypatch.context() as patch:

@@ -23,7 +23,9 @@ async def test_nothing_acknowledged_is_lost_or_duplicated(database: str) -> None
     ("database", "processes", "fault"),
     [pytest.param(*trial, id=f"{trial[0]}-{trial[1]}-{trial[2].name}") for trial in trials()],
 )
-async def test_many_times(database: str, processes: int, fault: Fault, trial_report: TrialReport) -> None:
+async def test_many_times(
+    database: str, processes: int, fault: Fault, trial_report: TrialReport
+) -> None:
     async with run_site(database, processes) as site:
         result = await run_trial(site, fault, TIMES)
     trial_report.add(result)

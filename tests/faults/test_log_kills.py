@@ -26,7 +26,9 @@ EVENT = {"name": "Floods", "disaster_start_date": "2026-07-14", "countries": [12
 async def _write_all(site: Site, numbers: Iterator[int], done: list[int]) -> None:
     """Each write is repeated until it is acknowledged, as a careful client does."""
     headers = {"Authorization": f"Token {site.token}"}
-    async with httpx.AsyncClient(base_url=site.server.base_url, headers=headers, timeout=20) as client:
+    async with httpx.AsyncClient(
+        base_url=site.server.base_url, headers=headers, timeout=20
+    ) as client:
         for number in numbers:
             uid, name = site.assignable[number]
             body = {"user": name, "permission": "view_asset"}
@@ -34,7 +36,9 @@ async def _write_all(site: Site, numbers: Iterator[int], done: list[int]) -> Non
             while not is_done:
                 with suppress(httpx.HTTPError):
                     answer = (
-                        await client.post(f"/api/v2/assets/{uid}/permission-assignments/", json=body)
+                        await client.post(
+                            f"/api/v2/assets/{uid}/permission-assignments/", json=body
+                        )
                         if number % 2
                         else await client.put(f"/api/v2/event/{100_000 + number}/", json=EVENT)
                     )
@@ -67,11 +71,18 @@ async def test_entries_and_changes_agree(database: str) -> None:
         try:
             async with opened.read_transaction() as connection:
                 shared = select(assets.c.uid, assignments.c.user_id).join_from(assignments, assets)
-                changed = Counter(("asset", uid, user_id) for uid, user_id in await connection.execute(shared))
-                changed.update(("event", str(id_), None) for (id_,) in await connection.execute(select(events.c.id)))
+                changed = Counter(
+                    ("asset", uid, user_id) for uid, user_id in await connection.execute(shared)
+                )
+                changed.update(
+                    ("event", str(id_), None)
+                    for (id_,) in await connection.execute(select(events.c.id))
+                )
                 entries = select(log.c.model_name, log.c.object_uid, log.c.subject_id)
                 # A write that was not acknowledged and is repeated changes the time of the event.
-                entries = entries.where(log.c.model_name.in_(("asset", "event")), log.c.action != "update")
+                entries = entries.where(
+                    log.c.model_name.in_(("asset", "event")), log.c.action != "update"
+                )
                 logged = Counter(tuple(row) for row in await connection.execute(entries))
                 everything = len((await connection.execute(select(log.c.id))).all())
                 assert await count_entries(connection, LOG_TYPES) == everything

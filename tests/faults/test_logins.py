@@ -19,17 +19,23 @@ GUESSES = 500
 def session(address: str) -> aiohttp.ClientSession:
     """A client with an address of its own: all of 127.0.0.0/8 are this machine."""
     connector = aiohttp.TCPConnector(limit=0, local_addr=(address, 0))
-    return aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS))
+    return aiohttp.ClientSession(
+        connector=connector, timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+    )
 
 
-async def log_in(client: aiohttp.ClientSession, server: ServerProcess, username: str, password: str) -> int:
+async def log_in(
+    client: aiohttp.ClientSession, server: ServerProcess, username: str, password: str
+) -> int:
     fields = {"username": username, "password": password}
     async with client.post(server.base_url + LOGIN, json=fields) as response:
         await response.read()
         return response.status
 
 
-async def flood(server: ServerProcess, username: str, addresses: int, logins: list[tuple[str, str]]) -> "Flood":
+async def flood(
+    server: ServerProcess, username: str, addresses: int, logins: list[tuple[str, str]]
+) -> "Flood":
     """Guess from some addresses. Log in from others meanwhile, once the guesses have begun."""
     guessers = [session(f"127.0.0.{10 + number}") for number in range(addresses)]
     answered = asyncio.Event()
@@ -37,7 +43,9 @@ async def flood(server: ServerProcess, username: str, addresses: int, logins: li
 
     async def guess(number: int) -> None:
         try:
-            seen[str(await log_in(guessers[number % addresses], server, username, f"wrong {number}"))] += 1
+            seen[
+                str(await log_in(guessers[number % addresses], server, username, f"wrong {number}"))
+            ] += 1
         except aiohttp.ClientError as error:
             seen[type(error).__name__] += 1
         answered.set()
@@ -72,9 +80,15 @@ async def test_login_during_guesses(addresses: int, tmp_path: Path) -> None:
     """A correct password from elsewhere is accepted while others guess the password of the same user."""
     with ServerProcess(tmp_path, "--demo", "--no-worker") as server:
         password = server.printed_value("password")
-        found = await flood(server, "demo", addresses, [("127.0.0.200", password), ("127.0.1.1", password)])
+        found = await flood(
+            server, "demo", addresses, [("127.0.0.200", password), ("127.0.1.1", password)]
+        )
     assert found.logins == [200, 200]
     assert {status for status in found.guesses if status.isdigit()} <= {"400", "429", "503"}
     assert sum(found.guesses.values()) == GUESSES
-    checked = MAX_WAITING_PER_ADDRESS + 2 if addresses == 1 else USER_POLICY.free_failures + PAIR_POLICY.free_failures
+    checked = (
+        MAX_WAITING_PER_ADDRESS + 2
+        if addresses == 1
+        else USER_POLICY.free_failures + PAIR_POLICY.free_failures
+    )
     assert 0 < found.guesses["400"] <= checked

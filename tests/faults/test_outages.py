@@ -20,7 +20,13 @@ from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.outages import Outage
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
-from tests.faults.test_database_files import FaultCaller, is_ready, outage_lines, readiness, wait_until
+from tests.faults.test_database_files import (
+    FaultCaller,
+    is_ready,
+    outage_lines,
+    readiness,
+    wait_until,
+)
 from tests.processes import ServerProcess, run_command
 
 EVENTS = "/api/v2/event/"
@@ -54,7 +60,9 @@ async def execute_as_writer(service: Service, statement: str) -> int:
     return await database_of(service).write(execute)
 
 
-async def check_outage(service: Service, caller: FaultCaller, outage: Outage, caplog: pytest.LogCaptureFixture) -> None:
+async def check_outage(
+    service: Service, caller: FaultCaller, outage: Outage, caplog: pytest.LogCaptureFixture
+) -> None:
     """Writes fail with the reason, which is logged once; reads work if only writes are affected."""
     caplog.clear()
     for _ in range(3):
@@ -65,13 +73,17 @@ async def check_outage(service: Service, caller: FaultCaller, outage: Outage, ca
     lines = outage_lines(caplog)
     assert len(lines) == 1, lines
     assert outage.log_text in lines[0]
-    assert not [record for record in caplog.records if record.name == "fieldgate.error"], "not for each request"
+    assert not [record for record in caplog.records if record.name == "fieldgate.error"], (
+        "not for each request"
+    )
     assert (await service.get(EVENTS)).status_code == 200, "reads work"
     french = await caller.service.get("/readyz", headers={"Accept-Language": "fr"})
     assert french.json()["detail"] != str(outage.message), "it is translated"
 
 
-async def check_recovery(service: Service, caller: FaultCaller, caplog: pytest.LogCaptureFixture) -> None:
+async def check_recovery(
+    service: Service, caller: FaultCaller, caplog: pytest.LogCaptureFixture
+) -> None:
     await monitor_of(service).probe()
     assert await readiness(service) == (200, None)
     assert (await caller.post_import()).status_code == 201
@@ -108,12 +120,18 @@ async def test_locked(start: StartService, tmp_path: Path) -> None:
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
-        with pytest.MonkeyPatch.context() as patch, closing(sqlite3.connect(tmp_path / "fieldgate.db")) as other:
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            closing(sqlite3.connect(tmp_path / "fieldgate.db")) as other,
+        ):
             patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
             await database_of(service).drop_connections()
             other.execute("BEGIN IMMEDIATE")
             refused = await caller.post_import()
-            assert (refused.status_code, refused.json()) == (503, {"detail": str(Outage.BUSY.message)})
+            assert (refused.status_code, refused.json()) == (
+                503,
+                {"detail": str(Outage.BUSY.message)},
+            )
             assert await readiness(service) == (200, None)
         assert (await caller.post_import()).status_code == 201
 
@@ -152,7 +170,11 @@ async def service_of_role(address: str, tmp_path: Path) -> AsyncIterator[Service
     await admin.execute("CREATE ROLE fieldgate LOGIN")
     await admin.execute("CREATE DATABASE outages OWNER fieldgate")
     await admin.close()
-    url = make_url(address).set(database="outages", username="fieldgate").render_as_string(hide_password=False)
+    url = (
+        make_url(address)
+        .set(database="outages", username="fieldgate")
+        .render_as_string(hide_password=False)
+    )
     async with run_service(Settings(data=tmp_path, access_log=False, database_url=url)) as service:
         yield service
 
@@ -161,11 +183,15 @@ async def administer(address: str, *statements: str) -> None:
     admin = await asyncpg.connect(address)
     for statement in statements:
         await admin.execute(statement)
-    await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fieldgate'")
+    await admin.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fieldgate'"
+    )
     await admin.close()
 
 
-async def test_postgresql(own_server: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_postgresql(
+    own_server: PostgresServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Read-only, too many connections, and gone: each is told apart, and the service goes on by itself."""
     address = own_server.get_uri()
     async with service_of_role(address, tmp_path) as service:
@@ -214,13 +240,24 @@ async def can_write(caller: FaultCaller) -> bool:
     return status == 201
 
 
-def test_outage_of_a_whole_service_is_one_line_of_its_log(own_server: PostgresServer, tmp_path: Path) -> None:
+def test_outage_of_a_whole_service_is_one_line_of_its_log(
+    own_server: PostgresServer, tmp_path: Path
+) -> None:
     """A response that was being sent is broken off, which its reader notices; nothing has a traceback."""
     environment = {"FIELDGATE_DATABASE_URL": own_server.get_uri()}
     assert run_command("migrate", data=tmp_path, environment=environment).returncode == 0
-    assert run_command("events", "demo", "20000", data=tmp_path, environment=environment).returncode == 0
-    with ServerProcess(tmp_path, "--no-worker", environment=environment) as served, served.client() as client:
-        with pytest.raises(httpx.RemoteProtocolError), client.stream("GET", f"{EVENTS}export/?format=ndjson") as sent:
+    assert (
+        run_command("events", "demo", "20000", data=tmp_path, environment=environment).returncode
+        == 0
+    )
+    with (
+        ServerProcess(tmp_path, "--no-worker", environment=environment) as served,
+        served.client() as client,
+    ):
+        with (
+            pytest.raises(httpx.RemoteProtocolError),
+            client.stream("GET", f"{EVENTS}export/?format=ndjson") as sent,
+        ):
             for number, _ in enumerate(sent.iter_bytes(1000)):
                 if number == 0:
                     own_server._stop()
@@ -243,7 +280,9 @@ async def test_connection_whose_driver_is_confused_is_503_and_discarded(
         pool = await database_of(service).postgres_pool()
         async with pool.acquire() as taken:
             confused = taken._con
-        error = asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress")
+        error = asyncpg.InternalClientError(
+            "cannot switch to state 12; another operation (2) is in progress"
+        )
 
         failures = 0
 

@@ -42,11 +42,16 @@ async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer) -> None:
     databases = [Database(bouncer.url("app"), is_pooled=True) for _ in range(CLIENTS)]
 
     async def query(number: int, database: Database) -> None:
-        find = PreparedQuery(database, select(literal(number), bindparam("value", type_=topic_versions.c.version.type)))
+        find = PreparedQuery(
+            database,
+            select(literal(number), bindparam("value", type_=topic_versions.c.version.type)),
+        )
         for each in range(ROUNDS):
             assert tuple(await find.first(value=each) or ()) == (number, each)
             async with database.read_transaction() as connection:
-                found = await connection.execute(select(literal(number), literal(each)).where(literal(each) >= 0))
+                found = await connection.execute(
+                    select(literal(number), literal(each)).where(literal(each) >= 0)
+                )
                 assert tuple(found.one()) == (number, each)
 
     await asyncio.gather(*(query(number, database) for number, database in enumerate(databases)))
@@ -56,18 +61,28 @@ async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer) -> None:
 
 async def test_pooler_without_the_setting_is_refused(bouncer: PgBouncer, tmp_path: Path) -> None:
     for arguments in (("serve",), ("user", "list")):
-        environment = {"FIELDGATE_DATABASE_URL": bouncer.url("app"), "FIELDGATE_PORT": str(free_port())}
-        done = await asyncio.to_thread(run_command, *arguments, data=tmp_path, environment=environment)
+        environment = {
+            "FIELDGATE_DATABASE_URL": bouncer.url("app"),
+            "FIELDGATE_PORT": str(free_port()),
+        }
+        done = await asyncio.to_thread(
+            run_command, *arguments, data=tmp_path, environment=environment
+        )
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"Error: {UnexpectedPooler()}\n"
         assert "FIELDGATE_DATABASE_POOLER=true" in done.stderr
     environment["FIELDGATE_DATABASE_POOLER"] = "true"
-    done = await asyncio.to_thread(run_command, "user", "list", data=tmp_path, environment=environment)
+    done = await asyncio.to_thread(
+        run_command, "user", "list", data=tmp_path, environment=environment
+    )
     assert done.returncode == 0, done.stderr
 
 
 async def test_snapshots_see_one_state(bouncer: PgBouncer) -> None:
-    database, other = Database(bouncer.url("app"), is_pooled=True), Database(bouncer.url("app"), is_pooled=True)
+    database, other = (
+        Database(bouncer.url("app"), is_pooled=True),
+        Database(bouncer.url("app"), is_pooled=True),
+    )
     versions = DataVersions(other)
     topics = select(topic_versions.c.version).where(topic_versions.c.topic == "seen")
     async with snapshot(database) as state:
@@ -86,7 +101,10 @@ async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
     bouncer: PgBouncer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    reader, writer = Database(bouncer.url("app"), is_pooled=True), Database(bouncer.url("app"), is_pooled=True)
+    reader, writer = (
+        Database(bouncer.url("app"), is_pooled=True),
+        Database(bouncer.url("app"), is_pooled=True),
+    )
     reading, writing = DataVersions(reader), DataVersions(writer)
     await reading.start()
     for _ in range(20):
@@ -113,7 +131,10 @@ async def test_service_works_and_survives_a_restart_of_pgbouncer(
         assert first.status_code == 200
         assert first.json()["count"] > 0
         pages = await asyncio.gather(
-            *(service.get("/api/v2/event/", params={"limit": 1, "offset": at}, headers=headers) for at in range(20))
+            *(
+                service.get("/api/v2/event/", params={"limit": 1, "offset": at}, headers=headers)
+                for at in range(20)
+            )
         )
         assert {page.status_code for page in pages} == {200}
         bouncer.kill()
@@ -122,5 +143,7 @@ async def test_service_works_and_survives_a_restart_of_pgbouncer(
             if (await service.get("/api/v2/event/", headers=headers)).status_code == 200:
                 break
         assert (await service.get("/readyz")).status_code == 200
-        assert (await service.get("/api/v2/event/", headers=headers)).json()["count"] == first.json()["count"]
+        assert (await service.get("/api/v2/event/", headers=headers)).json()[
+            "count"
+        ] == first.json()["count"]
     assert "prepared statement" not in caplog.text

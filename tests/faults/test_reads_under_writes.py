@@ -48,7 +48,9 @@ class OvertakenStore(EventStore):
             await self.write_round()
         return await super().load_index(state)
 
-    async def documents(self, ids: Sequence[int], version: int, state: Snapshot | None = None) -> list[bytes]:
+    async def documents(
+        self, ids: Sequence[int], version: int, state: Snapshot | None = None
+    ) -> list[bytes]:
         if state is None:
             await self.write_round()
         return await super().documents(ids, version, state)
@@ -92,8 +94,12 @@ async def test_list_is_answered_though_each_read_is_overtaken(
     await other.close()
 
 
-@pytest.mark.parametrize("rounds", [SHORT_ROUNDS, pytest.param(LONG_ROUNDS, marks=pytest.mark.nightly)])
-def test_no_list_fails_under_writes(database_url: str, database_kind: str, tmp_path: Path, rounds: int) -> None:
+@pytest.mark.parametrize(
+    "rounds", [SHORT_ROUNDS, pytest.param(LONG_ROUNDS, marks=pytest.mark.nightly)]
+)
+def test_no_list_fails_under_writes(
+    database_url: str, database_kind: str, tmp_path: Path, rounds: int
+) -> None:
     """Two processes answer lists in orders that need all events, while a third one writes all events again."""
     statuses = Counter[str]()
     mixed: list[Any] = []
@@ -112,8 +118,13 @@ def test_no_list_fails_under_writes(database_url: str, database_kind: str, tmp_p
                         mixed.append(records)
 
     environment = {"FIELDGATE_DATABASE_URL": database_url}
-    with ServerProcess(tmp_path, "--workers", "2", "--no-worker", environment=environment) as server:
-        readers = [threading.Thread(target=read, args=(number, server.base_url)) for number in range(READERS)]
+    with ServerProcess(
+        tmp_path, "--workers", "2", "--no-worker", environment=environment
+    ) as server:
+        readers = [
+            threading.Thread(target=read, args=(number, server.base_url))
+            for number in range(READERS)
+        ]
         for reader in readers:
             reader.start()
         try:

@@ -24,7 +24,9 @@ def peak_mib(pid: int) -> int:
     raise AssertionError(pid)
 
 
-async def upload_all(server: ServerProcess, token: str, count: int, size: int) -> tuple[Counter[str], list[str]]:
+async def upload_all(
+    server: ServerProcess, token: str, count: int, size: int
+) -> tuple[Counter[str], list[str]]:
     """Send files at the same time; return how often each status was seen, and the uids of acknowledged imports."""
     book = xlsx() + os.urandom(size)
     seen, acknowledged = Counter[str](), list[str]()
@@ -45,7 +47,9 @@ async def upload_all(server: ServerProcess, token: str, count: int, size: int) -
         except aiohttp.ClientConnectionError as error:
             seen[type(error).__name__] += 1
 
-    async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as client:
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, headers=headers
+    ) as client:
         await asyncio.gather(*(upload(number) for number in range(count)))
     return seen, acknowledged
 

@@ -35,10 +35,14 @@ class TrialReport:
 
 
 def _row(result: TrialResult) -> str:
-    refused = ((status, count) for status, count in sorted(result.statuses.items()) if status[0] in "345")
+    refused = (
+        (status, count) for status, count in sorted(result.statuses.items()) if status[0] in "345"
+    )
     statuses = ", ".join(f"{status}: {count:,}" for status, count in refused)
     seconds = "" if result.recovery_seconds is None else f"{result.recovery_seconds:.1f} s"
     counts = (
-        (f"{result.acknowledged:,}", f"{result.lost}", f"{result.duplicated}") if result.acknowledged else ("",) * 3
+        (f"{result.acknowledged:,}", f"{result.lost}", f"{result.duplicated}")
+        if result.acknowledged
+        else ("",) * 3
     )
     return f"| {' | '.join((result.trial, result.database, *counts, statuses, seconds, result.remark))} |\n"

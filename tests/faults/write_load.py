@@ -54,7 +54,12 @@ class WriteLoad:
     """Writers at a bounded rate until the end of the block, which waits until all writes are acknowledged."""
 
     def __init__(
-        self, base_url: str, token: str, event_ids: Iterator[int], pairs: Iterator[tuple[str, str]], max_lag: float
+        self,
+        base_url: str,
+        token: str,
+        event_ids: Iterator[int],
+        pairs: Iterator[tuple[str, str]],
+        max_lag: float,
     ) -> None:
         self.acknowledged = Acknowledged()
         self.statuses: Counter[str] = Counter()
@@ -67,7 +72,9 @@ class WriteLoad:
         self._pairs = pairs
         self._name = secrets.token_hex(4)
         self._numbers = itertools.count()
-        self._last_success = dict.fromkeys(KINDS, float("-inf"))  # when the last successful request began
+        self._last_success = dict.fromkeys(
+            KINDS, float("-inf")
+        )  # when the last successful request began
         self._successes = 0
         self._last_acknowledged = float("inf")
         self._is_stopped = False
@@ -80,7 +87,11 @@ class WriteLoad:
         )
 
     async def __aenter__(self) -> Self:
-        writers = {"imports": self._write_import, "events": self._write_event, "assignments": self._write_assignment}
+        writers = {
+            "imports": self._write_import,
+            "events": self._write_event,
+            "assignments": self._write_assignment,
+        }
         self._tasks = [
             asyncio.create_task(self._write_until_stopped(kind, writers[kind]))
             for kind, number in WRITERS.items()
@@ -89,7 +100,10 @@ class WriteLoad:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._is_stopped = True
         if error is not None:
@@ -107,7 +121,9 @@ class WriteLoad:
         while min(self._last_success.values()) < since:
             for task in self._tasks:
                 assert not task.done(), task.exception()
-            assert time.monotonic() < until, f"no recovery within {timeout_seconds} s: {self.statuses}"
+            assert time.monotonic() < until, (
+                f"no recovery within {timeout_seconds} s: {self.statuses}"
+            )
             await asyncio.sleep(0.01)
         return time.monotonic() - since
 
@@ -119,7 +135,9 @@ class WriteLoad:
                 assert not task.done(), task.exception()
             await asyncio.sleep(0.01)
 
-    async def _write_until_stopped(self, kind: str, write: Callable[[dict[str, int]], Awaitable[None]]) -> None:
+    async def _write_until_stopped(
+        self, kind: str, write: Callable[[dict[str, int]], Awaitable[None]]
+    ) -> None:
         own: dict[str, int] = {}
         while not self._is_stopped:
             await write(own)
@@ -128,7 +146,11 @@ class WriteLoad:
     async def _write_import(self, own: dict[str, int]) -> None:
         name = f"{self._name}-{next(self._numbers)}.xlsx"
         response = await self._send_until_acknowledged(
-            "imports", "POST", "/api/v2/imports/", headers={"Idempotency-Key": name}, files={"file": (name, BOOK)}
+            "imports",
+            "POST",
+            "/api/v2/imports/",
+            headers={"Idempotency-Key": name},
+            files={"file": (name, BOOK)},
         )
         self.acknowledged.imports[name] = response["uid"]
 
@@ -144,19 +166,26 @@ class WriteLoad:
 
     async def _write_assignment(self, own: dict[str, int]) -> None:
         uid, username = next(self._pairs)
-        body = {"user": f"/api/v2/users/{username}/", "permission": "/api/v2/permissions/view_asset/"}
+        body = {
+            "user": f"/api/v2/users/{username}/",
+            "permission": "/api/v2/permissions/view_asset/",
+        }
         path = f"/api/v2/assets/{uid}/permission-assignments/"
         await self._send_until_acknowledged("assignments", "POST", path, json=body)
         self.acknowledged.assignments.add((uid, username))
 
-    async def _send_until_acknowledged(self, kind: str, method: str, path: str, **options: Any) -> dict[str, Any]:
+    async def _send_until_acknowledged(
+        self, kind: str, method: str, path: str, **options: Any
+    ) -> dict[str, Any]:
         while True:
             began = time.monotonic()
             response = await self._send(method, path, **options)
             if response is not None and response.status_code in (200, 201):
                 self._last_success[kind] = max(self._last_success[kind], began)
                 self._successes += 1
-                self.longest_pause = max(self.longest_pause, time.monotonic() - self._last_acknowledged)
+                self.longest_pause = max(
+                    self.longest_pause, time.monotonic() - self._last_acknowledged
+                )
                 self._last_acknowledged = time.monotonic()
                 record: dict[str, Any] = response.json()
                 return record

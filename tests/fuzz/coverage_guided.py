@@ -39,7 +39,11 @@ def _run(name: str, seconds: int) -> bool:
     from tests.fuzz.targets import TARGETS
 
     with tempfile.TemporaryDirectory() as folder:
-        corpus, findings, words = Path(folder, "corpus"), Path(folder, "findings"), Path(folder, "words")
+        corpus, findings, words = (
+            Path(folder, "corpus"),
+            Path(folder, "findings"),
+            Path(folder, "words"),
+        )
         corpus.mkdir()
         findings.mkdir()
         for number, seed in enumerate(TARGETS[name].seeds):
@@ -51,11 +55,17 @@ def _run(name: str, seconds: int) -> bool:
             f"-timeout={INPUT_TIMEOUT_SECONDS}", f"-rss_limit_mb={MAX_MEMORY_MB}", "-print_final_stats=1",
             f"-artifact_prefix={findings}/", str(corpus),
         ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        executions = [line for line in done.stderr.splitlines() if "number_of_executed_units" in line]
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+        executions = [
+            line for line in done.stderr.splitlines() if "number_of_executed_units" in line
+        ]
         print(f"{name}: {executions[-1].split()[-1] if executions else 'no'} inputs", flush=True)
         for finding in findings.iterdir():
-            print(f"  {finding.name}: {finding.read_bytes()!r}\n{done.stdout[-3000:]}{done.stderr[-1500:]}")
+            print(
+                f"  {finding.name}: {finding.read_bytes()!r}\n{done.stdout[-3000:]}{done.stderr[-1500:]}"
+            )
         if done.returncode and not any(findings.iterdir()):
             print(done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode == 0

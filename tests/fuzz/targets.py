@@ -21,7 +21,13 @@ from fieldgate.assets.sharing.grant_parsing import ErrorCollector, parse_assignm
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.events.ingest import file_loader
 from fieldgate.http import request_parsing
-from fieldgate.http.negotiation import Format, choose_format, negotiate, negotiate_encoding, prefers_bytes
+from fieldgate.http.negotiation import (
+    Format,
+    choose_format,
+    negotiate,
+    negotiate_encoding,
+    prefers_bytes,
+)
 from fieldgate.http.operations import Operation
 from fieldgate.http.pagination_links import MAX_OFFSET
 from fieldgate.http.request import authentication, body_parsing
@@ -47,7 +53,9 @@ Call = Callable[[bytes], Any]
 class FuzzTarget(NamedTuple):
     parse: Call
     seeds: Sequence[bytes]
-    expected: tuple[type[Exception], ...] = (Problem,)  # errors that are a proper answer to bad input
+    expected: tuple[type[Exception], ...] = (
+        Problem,
+    )  # errors that are a proper answer to bad input
     max_bytes: int = 4096
 
     def check(self, data: bytes) -> None:
@@ -83,12 +91,18 @@ _OPERATIONS: dict[str, Operation] = {
 }
 _QUERIES = ("/api/v2/event/", "/api/v2/assets/", "/api/v2/permissions/effects/", "/api/v2/imports/")
 _OFFERED = (Format.JSON, Format.HTML, Format.CSV)
-_HOSTS = HostPolicy(Settings(trusted_proxies=LOOPBACK, allowed_hosts=("field.example.org", ".example.net")))
-_DOWNLOADER = SafeDownloader(("forms.example.org", ".example.net:8443"), resolve_host, is_public, None)
+_HOSTS = HostPolicy(
+    Settings(trusted_proxies=LOOPBACK, allowed_hosts=("field.example.org", ".example.net"))
+)
+_DOWNLOADER = SafeDownloader(
+    ("forms.example.org", ".example.net:8443"), resolve_host, is_public, None
+)
 
 
 def _request_head(query: bytes = b"", accept: bytes = b"", prefer: bytes = b"") -> RequestHead:
-    return RequestHead(b"/", query, BaseURL("http://127.0.0.1", False), accept, b"", b"", prefer, b"")
+    return RequestHead(
+        b"/", query, BaseURL("http://127.0.0.1", False), accept, b"", b"", prefer, b""
+    )
 
 
 def parse_queries(data: bytes) -> None:
@@ -141,7 +155,9 @@ def parse_hosts(data: bytes) -> None:
     _HOSTS.client_address("127.0.0.1", headers)
     base = _HOSTS.base_url_for("http", "127.0.0.1", headers)
     host = urlsplit(base.url).hostname or ""
-    assert host.rstrip(".") in ("field.example.org", "example.net") or host.rstrip(".").endswith(".example.net"), host
+    assert host.rstrip(".") in ("field.example.org", "example.net") or host.rstrip(".").endswith(
+        ".example.net"
+    ), host
 
 
 def parse_url(data: bytes) -> None:
@@ -166,14 +182,18 @@ def parse_multipart(data: bytes) -> None:
 
 def parse_content_type(data: bytes) -> None:
     """The header decides how a body is read."""
-    _read_fields({b"content-type": data}, b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1')
+    _read_fields(
+        {b"content-type": data}, b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1'
+    )
 
 
 def parse_urlencoded(data: bytes) -> None:
     _check_fields(_read_fields({b"content-type": b"application/x-www-form-urlencoded"}, data))
 
 
-def _read_fields(headers: dict[bytes, bytes], data: bytes, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
+def _read_fields(
+    headers: dict[bytes, bytes], data: bytes, encoded: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": data, "more_body": False}
 
@@ -236,7 +256,10 @@ def _check_fields(values: dict[str, Any]) -> None:
 
 
 def _multipart(*parts: tuple[bytes, bytes]) -> bytes:
-    return b"".join(b"--x\r\n" + head + b"\r\n\r\n" + body + b"\r\n" for head, body in parts) + b"--x--\r\n"
+    return (
+        b"".join(b"--x\r\n" + head + b"\r\n\r\n" + body + b"\r\n" for head, body in parts)
+        + b"--x--\r\n"
+    )
 
 
 _DISPOSITION = b"Content-Disposition: form-data; name="
@@ -260,12 +283,19 @@ TARGETS: dict[str, FuzzTarget] = {
         ),
     ),
     "prefer": FuzzTarget(parse_prefer, (b'handling="strict"; a=b, wait=1', b"handling=lenient")),
-    "accept": FuzzTarget(parse_accept, (b"text/html;q=0.5, application/json;q=0.9,*/*;q=.1", b"gzip, br;q=0")),
-    "accept-language": FuzzTarget(parse_accept_language, (b"ar-SY,fr;q=0.8,*;q=0.1", b"es;q=1.000, en;q=NaN")),
-    "authorization": FuzzTarget(
-        parse_authorization, (b"Token fgt_abc", b"Bearer fgt_abc", b"Basic YW1pbmE6c2VjcmV0", b"Digest a=b")
+    "accept": FuzzTarget(
+        parse_accept, (b"text/html;q=0.5, application/json;q=0.9,*/*;q=.1", b"gzip, br;q=0")
     ),
-    "cookies": FuzzTarget(parse_cookies, (b"fieldgate_session=fgs_abc; fieldgate_language=ar", b'a="b;c"; =; ;;')),
+    "accept-language": FuzzTarget(
+        parse_accept_language, (b"ar-SY,fr;q=0.8,*;q=0.1", b"es;q=1.000, en;q=NaN")
+    ),
+    "authorization": FuzzTarget(
+        parse_authorization,
+        (b"Token fgt_abc", b"Bearer fgt_abc", b"Basic YW1pbmE6c2VjcmV0", b"Digest a=b"),
+    ),
+    "cookies": FuzzTarget(
+        parse_cookies, (b"fieldgate_session=fgs_abc; fieldgate_language=ar", b'a="b;c"; =; ;;')
+    ),
     "hosts": FuzzTarget(
         parse_hosts,
         (
@@ -285,23 +315,44 @@ TARGETS: dict[str, FuzzTarget] = {
         parse_multipart,
         (
             _multipart(
-                (_DISPOSITION + b'"name"', b"a"), (_DISPOSITION + b"file; filename*=UTF-8''a%2Fb", b"PK\x03\x04")
+                (_DISPOSITION + b'"name"', b"a"),
+                (_DISPOSITION + b"file; filename*=UTF-8''a%2Fb", b"PK\x03\x04"),
             ),
-            _multipart((_DISPOSITION + b'"file"; filename="=?utf-8?b?YQ==?="\r\nContent-Type: text/csv', b"a,b")),
+            _multipart(
+                (
+                    _DISPOSITION + b'"file"; filename="=?utf-8?b?YQ==?="\r\nContent-Type: text/csv',
+                    b"a,b",
+                )
+            ),
         ),
     ),
     "content-type": FuzzTarget(
-        parse_content_type, (b'multipart/form-data; boundary="x"', b"application/json; charset=utf-8", b"text/plain;;=")
+        parse_content_type,
+        (
+            b'multipart/form-data; boundary="x"',
+            b"application/json; charset=utf-8",
+            b"text/plain;;=",
+        ),
     ),
     "urlencoded": FuzzTarget(parse_urlencoded, (b"a=b&c=%E2%82%AC&a=", b"content=%7B%7D&name=x")),
     "json": FuzzTarget(
         parse_json,
         (
             b'{"name": "a", "content": {"survey": [[]]}, "n": 1e400}',
-            json.dumps([{"user": "/api/v2/users/a/", "permission": "view_asset", "partial_permissions": []}]).encode(),
+            json.dumps(
+                [
+                    {
+                        "user": "/api/v2/users/a/",
+                        "permission": "view_asset",
+                        "partial_permissions": [],
+                    }
+                ]
+            ).encode(),
         ),
     ),
-    "form-content": FuzzTarget(parse_form_content, (json.dumps(_CONTENT).encode(),), (Problem, FormRejected)),
+    "form-content": FuzzTarget(
+        parse_form_content, (json.dumps(_CONTENT).encode(),), (Problem, FormRejected)
+    ),
     "csv-workbook": FuzzTarget(
         parse_any_workbook,
         (csv_with_sections({"survey": SURVEY, "choices": [("list_name", "name"), ("l", "a")]}),),

@@ -37,11 +37,15 @@ class Proxied:
         self.served = served
         self.port = port
         self.context = context
-        self.client = httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=context, timeout=TIMEOUT_SECONDS)
+        self.client = httpx.Client(
+            base_url=f"https://127.0.0.1:{port}", verify=context, timeout=TIMEOUT_SECONDS
+        )
 
     def request(self, method: str, path: str, host: str = HOST, **options: Any) -> httpx.Response:
         headers = {"Host": host, **options.pop("headers", {})}
-        return self.client.request(method, path, headers=headers, extensions={"sni_hostname": HOST}, **options)
+        return self.client.request(
+            method, path, headers=headers, extensions={"sni_hostname": HOST}, **options
+        )
 
 
 def documented_settings() -> dict[str, str]:
@@ -56,7 +60,8 @@ def nginx_config(folder: Path, port: int, backend: int) -> str:
         "user www-data;": "user root;" if os.geteuid() == 0 else "",
         "pid /run/nginx.pid;": f"daemon off; pid {folder}/nginx.pid;",
         "/var/log/nginx/error.log": f"{folder}/error.log",
-        "access_log off;": "access_log off;" + "".join(f"{kind}_temp_path {folder}/{kind};" for kind in TEMPORARY),
+        "access_log off;": "access_log off;"
+        + "".join(f"{kind}_temp_path {folder}/{kind};" for kind in TEMPORARY),
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
         "server 127.0.0.1:8000": f"server 127.0.0.1:{backend}",
         "/etc/ssl/certs/field.example.org.pem": f"{folder}/certificate.pem",
@@ -82,7 +87,9 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
     with ServerProcess(folder / "data", "--demo", environment=documented_settings()) as served:
         port = free_port()
         (folder / "nginx.conf").write_text(nginx_config(folder, port, served.port))
-        process = subprocess.Popen([NGINX, "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [NGINX, "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL
+        )
         proxied = Proxied(served, port, context)
         try:
             _wait_until_ready(proxied, process, folder)
@@ -117,12 +124,16 @@ def test_links_have_the_forwarded_host_and_scheme(proxied: Proxied) -> None:
 
 
 def test_upload(proxied: Proxied) -> None:
-    response = proxied.request("POST", IMPORTS, files={"file": ("form.xlsx", xlsx())}, headers=authorization(proxied))
+    response = proxied.request(
+        "POST", IMPORTS, files={"file": ("form.xlsx", xlsx())}, headers=authorization(proxied)
+    )
     assert response.status_code == 201
     assert response.headers["Location"] == f"https://{HOST}{IMPORTS}{response.json()['uid']}/"
 
 
-@pytest.mark.parametrize(("size", "is_ours"), [(26 * MEBIBYTE, True), (37 * MEBIBYTE, True), (41 * MEBIBYTE, False)])
+@pytest.mark.parametrize(
+    ("size", "is_ours"), [(26 * MEBIBYTE, True), (37 * MEBIBYTE, True), (41 * MEBIBYTE, False)]
+)
 def test_oversized_upload_is_refused(proxied: Proxied, size: int, is_ours: bool) -> None:
     """A file that is too large gets our message; nginx refuses only bodies that no valid request has."""
     response = proxied.request(
@@ -130,7 +141,9 @@ def test_oversized_upload_is_refused(proxied: Proxied, size: int, is_ours: bool)
     )
     assert response.status_code == 413
     if is_ours:
-        assert response.json() == {"detail": "The file is too large; at most 26214400 bytes are allowed."}
+        assert response.json() == {
+            "detail": "The file is too large; at most 26214400 bytes are allowed."
+        }
     else:
         assert "nginx" in response.text
 
@@ -146,7 +159,9 @@ def test_largest_file_in_base64_is_accepted_by_the_proxy(proxied: Proxied) -> No
 def test_unknown_forwarded_host_is_refused_and_logged(proxied: Proxied) -> None:
     response = proxied.request("GET", "/api/v2/permissions/", "evil.example")
     assert response.status_code == 400
-    assert response.json() == {"detail": "This service is not configured for the host of the request."}
+    assert response.json() == {
+        "detail": "This service is not configured for the host of the request."
+    }
     proxied.served.log_entry(response.headers["X-Request-ID"])
     lines = [json.loads(line) for line in proxied.served.log.splitlines() if "evil.example" in line]
     assert [(line["level"], line["event"]) for line in lines] == [
@@ -181,7 +196,9 @@ def test_silent_connections_are_closed(proxied: Proxied) -> None:
     raise_file_limit()
     with ExitStack() as stack:
         silent = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS))
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS)
+            )
             for _ in range(5_000)
         ]
         assert proxied.request("GET", "/api/v2/permissions/").status_code == 200
@@ -196,10 +213,16 @@ def test_dripping_requests_of_one_address_are_limited(proxied: Proxied) -> None:
     head = f"POST /get_auth_token HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 9999\r\n\r\n"
     with ExitStack() as stack:
         for _ in range(256):
-            connection = socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS, ("127.0.0.2", 0))
-            dripping = stack.enter_context(proxied.context.wrap_socket(connection, server_hostname=HOST))
+            connection = socket.create_connection(
+                ("127.0.0.1", proxied.port), TIMEOUT_SECONDS, ("127.0.0.2", 0)
+            )
+            dripping = stack.enter_context(
+                proxied.context.wrap_socket(connection, server_hostname=HOST)
+            )
             dripping.sendall(head.encode() + b" ")
-        late = socket.create_connection(("127.0.0.1", proxied.port), TIMEOUT_SECONDS, ("127.0.0.2", 0))
+        late = socket.create_connection(
+            ("127.0.0.1", proxied.port), TIMEOUT_SECONDS, ("127.0.0.2", 0)
+        )
         with proxied.context.wrap_socket(late, server_hostname=HOST) as refused:
             refused.sendall(head.encode() + b" ")
             assert refused.recv(12) == b"HTTP/1.1 429"

@@ -25,7 +25,9 @@ HTML = {"Accept": "text/html"}
 HUNDRED = RateQuota(100, 86_400)  # a window so long that nothing comes back during a test
 
 
-async def count_admitted(service: Service, query: str, headers: dict[str, str], path: str = PERMISSIONS) -> int:
+async def count_admitted(
+    service: Service, query: str, headers: dict[str, str], path: str = PERMISSIONS
+) -> int:
     """How many requests a full quota is enough for."""
     statuses = Counter[int]()
     while 429 not in statuses:
@@ -47,13 +49,19 @@ async def count_admitted(service: Service, query: str, headers: dict[str, str], 
         ("", {**HTML, "If-None-Match": '"other"'}, 6),
     ],
 )
-async def test_costs(start: StartService, query: str, headers: dict[str, str], admitted: int) -> None:
+async def test_costs(
+    start: StartService, query: str, headers: dict[str, str], admitted: int
+) -> None:
     async with start(address_read_rate=HUNDRED, rate_limit_exempt=()) as service:
         assert await count_admitted(service, query, headers) == admitted
 
 
-@pytest.mark.parametrize(("query", "accept", "admitted"), [("?limit=1000", "*/*", 191), ("", "text/html", 6)])
-async def test_costs_of_unchanged_responses(start: StartService, query: str, accept: str, admitted: int) -> None:
+@pytest.mark.parametrize(
+    ("query", "accept", "admitted"), [("?limit=1000", "*/*", 191), ("", "text/html", 6)]
+)
+async def test_costs_of_unchanged_responses(
+    start: StartService, query: str, accept: str, admitted: int
+) -> None:
     """Only where it saves work: the ETag of a page is known when the page is there, and the first list is made."""
     async with start(address_read_rate=HUNDRED, rate_limit_exempt=()) as service:
         headers = {"Accept": accept}
@@ -62,8 +70,12 @@ async def test_costs_of_unchanged_responses(start: StartService, query: str, acc
         assert await count_admitted(service, query, {**headers, "If-None-Match": etag}) == admitted
 
 
-@pytest.mark.parametrize("path", ["/login/", "/api-docs/swagger-ui/", "/invitation/unknown/", "/language/fr/"])
-async def test_pages_without_records_cost_one_request_and_need_no_turn(start: StartService, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/login/", "/api-docs/swagger-ui/", "/invitation/unknown/", "/language/fr/"]
+)
+async def test_pages_without_records_cost_one_request_and_need_no_turn(
+    start: StartService, path: str
+) -> None:
     async with start(address_read_rate=RateQuota(3, 3600), rate_limit_exempt=()) as service:
         service.app.app_context.overload.costly = Slots(0, 1, wait_seconds=0)
         assert await count_admitted(service, "", HTML, path) == 3
@@ -110,13 +122,22 @@ COSTLY_PATHS = [
 ]
 
 
-async def test_reads_that_grow_with_stored_data_cost_more_and_take_turns(start: StartService) -> None:
+async def test_reads_that_grow_with_stored_data_cost_more_and_take_turns(
+    start: StartService,
+) -> None:
     async with start(read_rate=RateQuota(1_000_000, 86_400 * 365), rate_limit_exempt=()) as service:
-        boss = {"Authorization": f"Token {await service.create_token(username='boss', is_superuser=True)}"}
-        content = {"survey": [{"type": "text", "name": "q1", "label": ["Name?"]}], "translations": [None]}
+        boss = {
+            "Authorization": f"Token {await service.create_token(username='boss', is_superuser=True)}"
+        }
+        content = {
+            "survey": [{"type": "text", "name": "q1", "label": ["Name?"]}],
+            "translations": [None],
+        }
         body = {"name": "Visit", "asset_type": "survey", "content": content}
         asset = (await service.request("POST", "/api/v2/assets/", headers=boss, json=body)).json()
-        paths = [path.format(uid=asset["uid"], version=asset["version_id"]) for path in COSTLY_PATHS]
+        paths = [
+            path.format(uid=asset["uid"], version=asset["version_id"]) for path in COSTLY_PATHS
+        ]
 
         async def quota_left(path: str) -> int:
             answer = await service.get(path, headers=boss)
@@ -127,7 +148,9 @@ async def test_reads_that_grow_with_stored_data_cost_more_and_take_turns(start: 
             assert await quota_left(PERMISSIONS) - await quota_left(path) == 11, path
         service.app.app_context.overload.costly = Slots(0, 1, wait_seconds=0)
         refused = {path: (await service.get(path, headers=boss)).status_code for path in paths}
-        assert refused == {path: 200 if path == "/api/v2/event/summary/" else 503 for path in paths}, "one is kept"
+        assert refused == {
+            path: 200 if path == "/api/v2/event/summary/" else 503 for path in paths
+        }, "one is kept"
 
 
 async def test_a_costly_read_ends_when_its_client_leaves(start: StartService) -> None:
@@ -151,7 +174,11 @@ async def test_a_costly_read_ends_when_its_client_leaves(start: StartService) ->
 
     routes = Routes(tag="x", scope=Scope.NONE)
     operation = routes.get(
-        "/slow/", title=Message("x"), description=Message("x"), response=dict[str, str], is_costly=True
+        "/slow/",
+        title=Message("x"),
+        description=Message("x"),
+        response=dict[str, str],
+        is_costly=True,
     )(handler)
     async with start(operation) as service, asyncio.timeout(60):
         await service.app(asgi_scope("/slow/", b""), receive, send)
@@ -163,7 +190,9 @@ async def test_the_file_of_a_review_is_not_made_for_a_client_that_left(
     start: StartService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
-    monkeypatch.setattr(review_files.ReviewWorkbook, "complete", lambda workbook: made.append(workbook))
+    monkeypatch.setattr(
+        review_files.ReviewWorkbook, "complete", lambda workbook: made.append(workbook)
+    )
     sent: list[Any] = []
 
     async def receive() -> dict[str, object]:
@@ -186,7 +215,9 @@ async def test_an_export_waits_outside_the_turns_of_costly_reads(start: StartSer
     """Four users whose exports wait must not keep everybody from pages."""
     async with start() as service:
         token = await service.create_token(username="reviewer")
-        [user] = await service.database.all(select(users.c.id).where(users.c.username == "reviewer"))
+        [user] = await service.database.all(
+            select(users.c.id).where(users.c.username == "reviewer")
+        )
         overload = service.app.app_context.overload
         slots = overload.exports._user_slots
         async with slots.slot(user.id), slots.slot(user.id):
@@ -206,14 +237,20 @@ async def test_a_file_of_too_many_rows_is_refused_and_not_cut(
     monkeypatch.setattr(review_routes, "MAX_FILE_ROWS", 2)
     async with start() as service:
         owner = {"Authorization": f"Token {await service.create_token(username='owner')}"}
-        asset = (await service.request("POST", "/api/v2/assets/", headers=owner, json={"name": "Visit"})).json()
+        asset = (
+            await service.request("POST", "/api/v2/assets/", headers=owner, json={"name": "Visit"})
+        ).json()
         path = f"/api/v2/assets/{asset['uid']}/permission-assignments/"
         statuses = []
         for name in ("ann", "bob", "cyd"):
             await service.create_user(name)
             body = {"user": name, "permission": "view_asset"}
-            assert (await service.request("POST", path, headers=owner, json=body)).status_code == 201
-            statuses.append((await service.get(f"{REVIEW}?format={kind}", headers=owner)).status_code)
+            assert (
+                await service.request("POST", path, headers=owner, json=body)
+            ).status_code == 201
+            statuses.append(
+                (await service.get(f"{REVIEW}?format={kind}", headers=owner)).status_code
+            )
         assert statuses == [200, 200, 400]
 
 
@@ -229,20 +266,37 @@ async def test_a_body_that_does_not_come_is_no_disconnect() -> None:
     waiting.cancel()
 
 
-async def test_large_bodies_take_turns_and_cost_more(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_large_bodies_take_turns_and_cost_more(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
     async with start(write_rate=HUNDRED, rate_limit_exempt=()) as service:
-        one, other = [{"Authorization": f"Token {await service.create_token(username=name)}"} for name in ("a", "b")]
-        notes = [{"type": "note", "name": f"q{number}", "label": ["x" * 16 * 1024]} for number in range(64)]
+        one, other = [
+            {"Authorization": f"Token {await service.create_token(username=name)}"}
+            for name in ("a", "b")
+        ]
+        notes = [
+            {"type": "note", "name": f"q{number}", "label": ["x" * 16 * 1024]}
+            for number in range(64)
+        ]
         content = {"survey": notes, "translations": [None]}
         body = {"name": "Visit", "asset_type": "survey", "content": content}
         created = await service.request("POST", "/api/v2/assets/", headers=one, json=body)
-        assert (created.status_code, created.headers["RateLimit"].split(";")[1]) == (201, "r=94")  # 1 + 1 MiB / 256 KiB
+        assert (created.status_code, created.headers["RateLimit"].split(";")[1]) == (
+            201,
+            "r=94",
+        )  # 1 + 1 MiB / 256 KiB
         [holder] = await service.database.all(select(users.c.id).where(users.c.username == "a"))
         slots = service.app.app_context.overload.large_bodies
         async with slots.slot(holder.id), slots.slot(holder.id):
-            assert (await service.request("POST", "/api/v2/assets/", headers=one, json=body)).status_code == 503
             assert (
-                await service.request("POST", "/api/v2/assets/", headers=one, json={"name": "Small"})
+                await service.request("POST", "/api/v2/assets/", headers=one, json=body)
+            ).status_code == 503
+            assert (
+                await service.request(
+                    "POST", "/api/v2/assets/", headers=one, json={"name": "Small"}
+                )
             ).status_code == 201
-            assert (await service.request("POST", "/api/v2/assets/", headers=other, json=body)).status_code == 201
+            assert (
+                await service.request("POST", "/api/v2/assets/", headers=other, json=body)
+            ).status_code == 201

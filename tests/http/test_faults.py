@@ -35,7 +35,10 @@ def broken() -> Operation:
     ("language", "expected"),
     [
         ("en", "Something went wrong on our side. It has been noted; please try again later."),
-        ("fr", "Une erreur s'est produite de notre côté. Elle a été notée\u00a0; veuillez réessayer plus tard."),
+        (
+            "fr",
+            "Une erreur s'est produite de notre côté. Elle a été notée\u00a0; veuillez réessayer plus tard.",
+        ),
     ],
 )
 async def test_internal_error_hides_its_cause(
@@ -53,7 +56,10 @@ async def test_internal_error_hides_its_cause(
 
 async def test_not_ready_without_the_schema(tmp_path: Path) -> None:
     app = build_app(Settings(data=tmp_path, access_log=False))
-    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
+    async with (
+        app.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client,
+    ):
         answer = await client.get("/readyz")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "30"
@@ -62,12 +68,19 @@ async def test_not_ready_without_the_schema(tmp_path: Path) -> None:
             "reason": "missing",
         }
         assert (await client.get("/healthz")).status_code == 200
-        assert (await client.get("/api/v2/permissions/")).status_code == 200, "the catalogue needs no database"
+        assert (await client.get("/api/v2/permissions/")).status_code == 200, (
+            "the catalogue needs no database"
+        )
 
 
 async def test_unreachable_database_is_503(tmp_path: Path) -> None:
-    app = build_app(Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False))
-    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
+    app = build_app(
+        Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False)
+    )
+    async with (
+        app.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client,
+    ):
         assert (await client.get("/readyz")).status_code == 503
         answer = await client.get("/api/v2/permissions/", headers={"Authorization": "Token x"})
         assert answer.status_code == 503
@@ -132,7 +145,9 @@ async def test_request_id_is_accepted_from_a_trusted_proxy_only(start: StartServ
         assert answer.headers["X-Request-ID"] != "mine"
     async with start(trusted_proxies=(ipaddress.ip_network("127.0.0.1"),)) as service:
         for given, is_kept in (("abc-123", True), ("a b", False), ("x" * 129, False), ("é", False)):
-            answer = await service.get("/healthz", headers={"X-Request-ID": given.encode("latin-1")})
+            answer = await service.get(
+                "/healthz", headers={"X-Request-ID": given.encode("latin-1")}
+            )
             assert (answer.headers["X-Request-ID"] == given) == is_kept
 
 
@@ -143,14 +158,18 @@ async def test_metrics_are_limited_to_allowed_addresses(start: StartService) -> 
     async with start(trusted_proxies=loopback) as service:
         assert (await service.get("/metrics")).status_code == 200
         for hop in ("192.0.2.1", "192.0.2.1:5555", "[2001:db8::1]:80", "nonsense"):
-            assert (await service.get("/metrics", headers={"X-Forwarded-For": hop})).status_code == 403
+            assert (
+                await service.get("/metrics", headers={"X-Forwarded-For": hop})
+            ).status_code == 403
     async with start() as service:
         await service.request("FOO" * 10, "/nowhere")
         text = (await service.get("/metrics")).text
         assert 'fieldgate_requests_total{method="OTHER",path="(unknown)",status="404"} 1.0' in text
 
 
-async def test_access_log_line(start: StartService, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+async def test_access_log_line(
+    start: StartService, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     async with start(access_log=True) as service:
         await service.get("/nowhere/%0a%22?secret=1")
         username, _ = await service.create_user()
@@ -167,7 +186,9 @@ def test_log_records_are_json_lines() -> None:
         raise RuntimeError("inside")
     except RuntimeError:
         trace = sys.exc_info()
-    record = logging.LogRecord("fieldgate.error", logging.ERROR, "x.py", 1, "failed\n%s", ('"',), trace)
+    record = logging.LogRecord(
+        "fieldgate.error", logging.ERROR, "x.py", 1, "failed\n%s", ('"',), trace
+    )
     record.request_id = "abc"
     line = JSONFormatter().format(record)
     assert "\n" not in line

@@ -43,7 +43,9 @@ def test_accept(accept: str, expected: Format) -> None:
     assert choose_format(BOTH, "", accept.encode()) is expected
 
 
-@pytest.mark.parametrize("accept", ["application/xml", "garbage", "text/csv", "application/json;q=0", "image/*", ";;,"])
+@pytest.mark.parametrize(
+    "accept", ["application/xml", "garbage", "text/csv", "application/json;q=0", "image/*", ";;,"]
+)
 def test_no_acceptable_format(accept: str) -> None:
     with pytest.raises(NotAcceptable):
         choose_format(BOTH, "", accept.encode())
@@ -63,7 +65,9 @@ def test_unknown_format(word: str) -> None:
 
 @pytest.mark.parametrize("path", ["/api/v2/permissions", "/api/v2/permissions/view_asset"])
 @pytest.mark.parametrize("spelling", ["", "/", ".json", ".json/"])
-async def test_all_spellings_of_a_path_give_the_same_response(service: Service, path: str, spelling: str) -> None:
+async def test_all_spellings_of_a_path_give_the_same_response(
+    service: Service, path: str, spelling: str
+) -> None:
     expected = (await service.get(path)).json()
     answer = await service.get(path + spelling, headers={"Accept": "application/json"})
     assert (answer.status_code, answer.json()) == (200, expected)
@@ -72,7 +76,9 @@ async def test_all_spellings_of_a_path_give_the_same_response(service: Service, 
 
 async def test_json_suffix_wins_over_accept(service: Service) -> None:
     for accept in (FIREFOX, "image/png"):
-        answer = await service.get("/api/v2/permissions/view_asset.json", headers={"Accept": accept})
+        answer = await service.get(
+            "/api/v2/permissions/view_asset.json", headers={"Accept": accept}
+        )
         assert answer.headers["Content-Type"] == "application/json"
 
 
@@ -83,4 +89,6 @@ async def test_blank_format_is_ignored(service: Service) -> None:
 
 async def test_content_type_of_a_get_is_ignored(service: Service) -> None:
     for kind in ("text/csv; charset=utf-8", "application/json", "nonsense"):
-        assert (await service.get("/api/v2/permissions/", headers={"Content-Type": kind})).status_code == 200
+        assert (
+            await service.get("/api/v2/permissions/", headers={"Content-Type": kind})
+        ).status_code == 200

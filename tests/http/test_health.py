@@ -24,14 +24,18 @@ class FixedCheck:
 async def test_version_is_told_to_few(start: StartService, path: str, status: str) -> None:
     alone, with_version = {"status": status}, {"status": status, "version": __version__}
     async with start(trusted_proxies=(ip_network("127.0.0.1"),)) as service:
-        tokens = [await service.create_token(is_superuser=is_superuser) for is_superuser in (True, False)]
+        tokens = [
+            await service.create_token(is_superuser=is_superuser) for is_superuser in (True, False)
+        ]
         root, user = ({"Authorization": f"Token {token}"} for token in tokens)
         far = {"X-Forwarded-For": "203.0.113.7"}
         assert (await service.get(path)).json() == with_version, "on this machine"
         assert (await service.get(path, headers=far)).json() == alone
         assert (await service.get(path, headers={**far, **user})).json() == alone
         assert (await service.get(path, headers={**far, **root})).json() == with_version
-        assert (await service.get(path, headers={"X-Forwarded-For": "127.0.0.1"})).json() == with_version
+        assert (
+            await service.get(path, headers={"X-Forwarded-For": "127.0.0.1"})
+        ).json() == with_version
     async with start() as service:  # an unknown proxy
         assert (await service.get(path, headers={"X-Forwarded-For": "127.0.0.1"})).json() == alone
 

@@ -45,12 +45,14 @@ REJECTED = {
     "CR in a value": GET + b"X: a\rb\r\n\r\n",
     "lines that end in CR": b"GET /healthz HTTP/1.1\rHost: 127.0.0.1\r\r",
     "a folded header": GET + b"X: a\r\n b\r\n\r\n",
-    "a space before the colon": CHUNKED.replace(b"Encoding:", b"Encoding :") + b"Content-Length: 5\r\n\r\n0\r\n\r\n",
+    "a space before the colon": CHUNKED.replace(b"Encoding:", b"Encoding :")
+    + b"Content-Length: 5\r\n\r\n0\r\n\r\n",
     "two different lengths": POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
     "a list of lengths": POST + b"Content-Length: 2, 2\r\n\r\n{}",
     "a length with a sign": POST + b"Content-Length: +2\r\n\r\n{}",
     "an unknown encoding": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-    "chunked not as the last encoding": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "chunked not as the last encoding": POST
+    + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
     "chunked in HTTP/1.0": CHUNKED.replace(b"1.1", b"1.0") + b"\r\n0\r\n\r\n",
     "LF after the size of a chunk": CHUNKED + b"\r\n2\n{}\r\n0\r\n\r\n",
     "LF after an extension of a chunk": CHUNKED + b"\r\n2;x\n{}\r\n0\r\n\r\n",
@@ -106,11 +108,16 @@ def test_limits(served: ServerProcess) -> None:
 
 def test_http_2_is_off(served: ServerProcess) -> None:
     assert exchange(served, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0") == b""
-    upgrade = GET + b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nConnection: close, Upgrade\r\n\r\n"
+    upgrade = (
+        GET
+        + b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nConnection: close, Upgrade\r\n\r\n"
+    )
     assert statuses(exchange(served, upgrade)) == [200]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/api/v2/permissions/", "/nothing/", "/login/", "/static/app.css"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/api/v2/permissions/", "/nothing/", "/login/", "/static/app.css"]
+)
 def test_the_http_server_is_not_named(served: ServerProcess, path: str) -> None:
     response = exchange(served, GET.replace(b"/healthz", path.encode()) + CLOSE).lower()
     assert b"\r\nserver: \r\n" in response

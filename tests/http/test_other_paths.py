@@ -60,7 +60,9 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--import-workers", "1") as served:
+    with ServerProcess(
+        tmp_path_factory.mktemp("served"), "--demo", "--import-workers", "1"
+    ) as served:
         client = Client(served)
         yield client
         client.http.close()
@@ -75,7 +77,9 @@ def imported(client: Client) -> list[dict[str, Any]]:
         assert response.status_code == 201, response.text
         canonical = f"{client.base_url}/api/v2/imports/{response.json()['uid']}/"
         assert (response.json()["url"], response.headers["Location"]) == (canonical, canonical)
-    return [_wait_until_complete(client, f"/imports/{response.json()['uid']}/") for response in posted]
+    return [
+        _wait_until_complete(client, f"/imports/{response.json()['uid']}/") for response in posted
+    ]
 
 
 def _wait_until_complete(client: Client, path: str) -> dict[str, Any]:
@@ -89,11 +93,25 @@ def _wait_until_complete(client: Client, path: str) -> dict[str, Any]:
         time.sleep(0.05)
 
 
-def test_short_and_doubled_paths_are_the_same_resources(client: Client, imported: list[dict[str, Any]]) -> None:
+def test_short_and_doubled_paths_are_the_same_resources(
+    client: Client, imported: list[dict[str, Any]]
+) -> None:
     uid = imported[0]["messages"]["created"][0]["uid"]
     assert imported[0] == client.get(f"/api/v2/imports/{imported[0]['uid']}/")
-    paths = ["assets/", "assets", "assets.json", f"assets/{uid}/", f"assets/{uid}.json", f"assets/{uid}/versions/"]
-    paths += [f"assets/{uid}/permission-assignments/", "imports/", "imports.json", f"imports/{imported[0]['uid']}"]
+    paths = [
+        "assets/",
+        "assets",
+        "assets.json",
+        f"assets/{uid}/",
+        f"assets/{uid}.json",
+        f"assets/{uid}/versions/",
+    ]
+    paths += [
+        f"assets/{uid}/permission-assignments/",
+        "imports/",
+        "imports.json",
+        f"imports/{imported[0]['uid']}",
+    ]
     for path in paths:
         expected = client.get(f"/api/v2/{path}")
         for prefix in ("/", "//", "///", "//api/v2/", "////api/v2/"):
@@ -125,7 +143,10 @@ def test_pagination_keeps_the_path(client: Client, asked: str, linked: str) -> N
             break
         page = client.get(page["next"].removeprefix(client.base_url))
     assert page["previous"] == f"{client.base_url}{linked}?limit=1&offset=1"
-    assert seen == [record["uid"] for record in client.get("/api/v2" + linked.removeprefix("/api/v2"))["results"]]
+    assert seen == [
+        record["uid"]
+        for record in client.get("/api/v2" + linked.removeprefix("/api/v2"))["results"]
+    ]
     assert len(seen) == 3
 
 
@@ -158,9 +179,13 @@ def test_pages_have_no_links_to_other_hosts(client: Client, path: str) -> None:
     assert "next=%2F%2F" not in page.text
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", *nightly_only("PUT", "PATCH", "DELETE")])
+@pytest.mark.parametrize(
+    "method", ["GET", "POST", "OPTIONS", *nightly_only("PUT", "PATCH", "DELETE")]
+)
 @pytest.mark.parametrize("language", ["en", "ar", *nightly_only("fr", "es")])
-def test_paths_of_collected_data(client: Client, imported: list[dict[str, Any]], method: str, language: str) -> None:
+def test_paths_of_collected_data(
+    client: Client, imported: list[dict[str, Any]], method: str, language: str
+) -> None:
     """The response tells nothing about the asset, nor about who asks."""
     existing = imported[0]["messages"]["created"][0]["uid"]
     prefixes = [
@@ -171,10 +196,20 @@ def test_paths_of_collected_data(client: Client, imported: list[dict[str, Any]],
     before, after = UNSUPPORTED[language]
     details = set()
     for prefix in prefixes:
-        for end in ("/data", "/data/", "/data/17/", "/data/17/attachments/1/", "/data.json", "/data/bulk/?limit=1"):
+        for end in (
+            "/data",
+            "/data/",
+            "/data/17/",
+            "/data/17/attachments/1/",
+            "/data.json",
+            "/data/bulk/?limit=1",
+        ):
             for credentials in ({}, {"Authorization": ""}):
                 response = client.request(
-                    method, prefix + end, headers={"Accept-Language": language, **credentials}, json={"a": 1}
+                    method,
+                    prefix + end,
+                    headers={"Accept-Language": language, **credentials},
+                    json={"a": 1},
                 )
                 assert response.status_code == 404, prefix + end
                 assert response.headers["Content-Language"] == language
@@ -186,7 +221,10 @@ def test_paths_of_collected_data(client: Client, imported: list[dict[str, Any]],
     assert {"permission-assignments/", "versions/", "xform/"} <= set(names)
     assert {"{uid}.xls", "{uid}.xlsx", "{uid}.xml"} <= set(names)
     names.remove("deployment/")  # nothing is deployed
-    paths = [f"/assets/{existing}/{name}" if name.endswith("/") else f"/assets/{existing}{name[5:]}" for name in names]
+    paths = [
+        f"/assets/{existing}/{name}" if name.endswith("/") else f"/assets/{existing}{name[5:]}"
+        for name in names
+    ]
     assert all(client.request("GET", path).status_code != 404 for path in paths)
 
 
@@ -199,7 +237,10 @@ def test_every_name_of_collected_data(client: Client, name: str) -> None:
 
 
 def test_wrong_token_is_reported_first(client: Client) -> None:
-    assert client.request("GET", "/api/v2/exports/", headers={"Authorization": "Token x"}).status_code == 401
+    assert (
+        client.request("GET", "/api/v2/exports/", headers={"Authorization": "Token x"}).status_code
+        == 401
+    )
 
 
 def test_no_declared_path_is_named_unsupported() -> None:

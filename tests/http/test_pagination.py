@@ -38,7 +38,11 @@ def numbers(count: int) -> Operation:
         depends_on=(),
     )
     async def number_list(page: PageRequest, query: NumberQuery) -> ListResult[Number]:
-        matching = [Number(n) for n in range(1, count + 1) if not query.parity or n % 2 == (query.parity == "odd")]
+        matching = [
+            Number(n)
+            for n in range(1, count + 1)
+            if not query.parity or n % 2 == (query.parity == "odd")
+        ]
         return ListResult(len(matching), matching[page.offset : page.offset + page.limit])
 
     return number_list
@@ -48,9 +52,13 @@ def numbers(count: int) -> Operation:
     count=st.integers(0, 300),
     limit=st.integers(1, 400),
     offset=st.integers(0, 400),
-    others=st.dictionaries(st.sampled_from(["search", "format", "ordering", "a b"]), st.text(max_size=5)),
+    others=st.dictionaries(
+        st.sampled_from(["search", "format", "ordering", "a b"]), st.text(max_size=5)
+    ),
 )
-def test_links_reach_every_record_once(count: int, limit: int, offset: int, others: dict[str, str]) -> None:
+def test_links_reach_every_record_once(
+    count: int, limit: int, offset: int, others: dict[str, str]
+) -> None:
     """Following `next` from the start, and `previous` from anywhere, gives each record exactly once."""
     records = list(range(count))
     seen: list[int] = []
@@ -63,7 +71,9 @@ def test_links_reach_every_record_once(count: int, limit: int, offset: int, othe
         parameters = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True))
         page = parse_page(parameters)
         assert page.limit == limit
-        assert {name: value for name, value in parameters.items() if name not in ("limit", "offset")} == others
+        assert {
+            name: value for name, value in parameters.items() if name not in ("limit", "offset")
+        } == others
     assert seen == records
 
     page = PageRequest(limit, offset)
@@ -137,7 +147,9 @@ def test_parse_page(parameters: dict[str, str], expected: PageRequest) -> None:
 
 
 @pytest.mark.parametrize("name", ["limit", "offset", "start", "page", "page_size"])
-@pytest.mark.parametrize("text", ["-1", "abc", "1.5", "1e3", "0x10", "1_000", "--1", "-" + "9" * 5000, "½", "1 2"])
+@pytest.mark.parametrize(
+    "text", ["-1", "abc", "1.5", "1e3", "0x10", "1_000", "--1", "-" + "9" * 5000, "½", "1 2"]
+)
 def test_invalid_page_names_the_parameter(name: str, text: str) -> None:
     with pytest.raises(ValidationError) as refused:
         parse_page({name: text})
@@ -177,25 +189,40 @@ async def test_every_stop_rule_of_clients_ends(start: StartService) -> None:
             used = min(limit, MAX_LIMIT)
             by_empty: list[int] = []
             while len(by_empty) <= 100:
-                page = (await service.get(f"/api/v2/numbers/?limit={limit}&offset={len(by_empty)}")).json()
+                page = (
+                    await service.get(f"/api/v2/numbers/?limit={limit}&offset={len(by_empty)}")
+                ).json()
                 if not page["results"]:
                     break
                 by_empty += [record["number"] for record in page["results"]]
             by_count: list[int] = []
             count = (await service.get("/api/v2/numbers/?limit=1")).json()["count"]
             for number in range(ceil(count / used)):
-                batch = (await service.get(f"/api/v2/numbers/?limit={limit}&offset={number * used}")).json()["results"]
+                batch = (
+                    await service.get(f"/api/v2/numbers/?limit={limit}&offset={number * used}")
+                ).json()["results"]
                 by_count += [record["number"] for record in batch]
             assert by_empty == by_count == everything
 
 
 async def test_links_over_http(start: StartService) -> None:
     async with start(numbers(100)) as service:
-        answer = await service.get("/api/v2/numbers/?parity=odd&offset=10&limit=20&a=%2C&limit=10&format=json")
+        answer = await service.get(
+            "/api/v2/numbers/?parity=odd&offset=10&limit=20&a=%2C&limit=10&format=json"
+        )
         body = answer.json()
-        assert body["next"] == f"{BASE_URL}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=20&parity=odd"
-        assert body["previous"] == f"{BASE_URL}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=0&parity=odd"
-        assert answer.headers["Link"] == f'<{body["next"]}>; rel="next", <{body["previous"]}>; rel="prev"'
+        assert (
+            body["next"]
+            == f"{BASE_URL}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=20&parity=odd"
+        )
+        assert (
+            body["previous"]
+            == f"{BASE_URL}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=0&parity=odd"
+        )
+        assert (
+            answer.headers["Link"]
+            == f'<{body["next"]}>; rel="next", <{body["previous"]}>; rel="prev"'
+        )
         assert [record["number"] for record in body["results"]] == list(range(21, 41, 2))
         assert "Link" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
 
@@ -206,16 +233,26 @@ async def test_page_numbers_over_http(start: StartService) -> None:
         for size in (1, 7, 50, 100, 101):
             found: list[int] = []
             for number in range(1, ceil(100 / size) + 1):
-                body = (await service.get(f"/api/v2/numbers/?page={number}&page_size={size}")).json()
+                body = (
+                    await service.get(f"/api/v2/numbers/?page={number}&page_size={size}")
+                ).json()
                 found += [record["number"] for record in body["results"]]
             assert found == everything
             assert await _walk(service, f"/api/v2/numbers/?page=1&page_size={size}") == everything
         answer = await service.get("/api/v2/numbers/?page=2&page_size=10&parity=odd&format=json")
-        assert answer.json()["next"] == f"{BASE_URL}/api/v2/numbers/?format=json&limit=10&offset=20&parity=odd"
-        assert answer.json()["previous"] == f"{BASE_URL}/api/v2/numbers/?format=json&limit=10&offset=0&parity=odd"
+        assert (
+            answer.json()["next"]
+            == f"{BASE_URL}/api/v2/numbers/?format=json&limit=10&offset=20&parity=odd"
+        )
+        assert (
+            answer.json()["previous"]
+            == f"{BASE_URL}/api/v2/numbers/?format=json&limit=10&offset=0&parity=odd"
+        )
         assert "Fieldgate-Ignored" not in answer.headers
         strict = {"Prefer": "handling=strict"}
-        assert (await service.get("/api/v2/numbers/?page=2&page_size=10", headers=strict)).status_code == 200
+        assert (
+            await service.get("/api/v2/numbers/?page=2&page_size=10", headers=strict)
+        ).status_code == 200
         past = (await service.get("/api/v2/numbers/?page=99&page_size=30")).json()
         assert (past["results"], past["next"]) == ([], None)
         assert past["previous"] == f"{BASE_URL}/api/v2/numbers/?limit=30&offset=70"

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from fieldgate.http.application import Router
 
-ROUTES = Router({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}": "two", "/a/mini/": "mini", "/x": "x"})
+ROUTES = Router(
+    {
+        "/": "root",
+        "/a/": "a",
+        "/a/{id}/": "one",
+        "/a/{id}/b/{name}": "two",
+        "/a/mini/": "mini",
+        "/x": "x",
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +71,12 @@ def test_parameter_with_a_suffix(path: str, expected: object) -> None:
 
 def test_literal_segment_wins_over_a_parameter_in_any_order() -> None:
     routes = Router(
-        {"/a/{id}/{part}/": "part", "/a/{id}/bulk/": "bulk", "/a/{id}/bulk.json": "bulk", "/a/x/{part}/": "x"}
+        {
+            "/a/{id}/{part}/": "part",
+            "/a/{id}/bulk/": "bulk",
+            "/a/{id}/bulk.json": "bulk",
+            "/a/x/{part}/": "x",
+        }
     )
     assert routes.match("/a/7/bulk/") == ("bulk", {"id": "7"})
     assert routes.match("/a/7/bulk.json") == ("bulk", {"id": "7"})
@@ -70,7 +84,10 @@ def test_literal_segment_wins_over_a_parameter_in_any_order() -> None:
     assert routes.match("/a/x/bulk/") == ("x", {"part": "bulk"})
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="/"), min_size=1), max_size=5), st.sampled_from(["", "/"]))
+@given(
+    st.lists(st.text(st.characters(exclude_characters="/"), min_size=1), max_size=5),
+    st.sampled_from(["", "/"]),
+)
 def test_parameters_are_returned_as_sent(segments: list[str], end: str) -> None:
     found = ROUTES.match("/" + "/".join(segments) + end)
     match segments:

@@ -31,7 +31,11 @@ class Writes:
 
     def operations(self, expected: int) -> tuple[Operation, Operation]:
         routes = Routes(tag="x", scope=Scope.NONE)
-        options: Any = {"title": Message("x"), "description": Message("x"), "response": dict[str, Any]}
+        options: Any = {
+            "title": Message("x"),
+            "description": Message("x"),
+            "response": dict[str, Any],
+        }
 
         async def handle(user: User) -> dict[str, Any]:
             self.started.append(user.username)
@@ -40,7 +44,9 @@ class Writes:
             await self.may_end.wait()
             return {}
 
-        return routes.post(PATH, **options)(handle), routes.get(PATH, **options, writes=True)(handle)
+        return routes.post(PATH, **options)(handle), routes.get(PATH, **options, writes=True)(
+            handle
+        )
 
 
 async def create_caller(service: Service, username: str) -> dict[str, str]:
@@ -48,12 +54,15 @@ async def create_caller(service: Service, username: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_a_user_with_many_writes_does_not_keep_others_waiting(start: StartService, method: str) -> None:
+async def test_a_user_with_many_writes_does_not_keep_others_waiting(
+    start: StartService, method: str
+) -> None:
     writes = Writes()
     async with start(*writes.operations(expected=MAX_WRITES_PER_USER + 1)) as service:
         many, one = await create_caller(service, "many"), await create_caller(service, "one")
         flood = [
-            asyncio.create_task(service.request(method, PATH, headers=many)) for _ in range(MAX_WRITES_PER_USER + 9)
+            asyncio.create_task(service.request(method, PATH, headers=many))
+            for _ in range(MAX_WRITES_PER_USER + 9)
         ]
         await settle()
         other = asyncio.create_task(service.request(method, PATH, headers=one))

@@ -24,7 +24,10 @@ ARGUMENTS = {"Message": 1, "PluralMessage": 2}  # that are texts
 # Here the texts are those of templates, of responses that are translated already, or of stored messages.
 TEXTS_OF_OTHERS = ("web/page_templates.py", "http/internal_api.py")
 COUNTS = (0, 1, 2, 3, 11, 100, 1000)
-SAME_AS_IN_ENGLISH = {(Language.FRENCH, "{count} question"), (Language.FRENCH, "{count} permission")}
+SAME_AS_IN_ENGLISH = {
+    (Language.FRENCH, "{count} question"),
+    (Language.FRENCH, "{count} permission"),
+}
 
 
 def _load_script() -> ModuleType:
@@ -93,8 +96,12 @@ def test_no_message_of_a_template_is_missed() -> None:
             if isinstance(call.node, nodes.Name) and call.node.name in ("_", "_n"):
                 texts = call.args[: 1 if call.node.name == "_" else 2]
                 found = tuple(text.value for text in texts if isinstance(text, nodes.Const))
-                assert len(found) == len(texts), f"{path.name}:{call.lineno}: the text is not written here"
-                assert (found[0] if len(found) == 1 else found) in all_messages(), f"{path.name}:{call.lineno}"
+                assert len(found) == len(texts), (
+                    f"{path.name}:{call.lineno}: the text is not written here"
+                )
+                assert (found[0] if len(found) == 1 else found) in all_messages(), (
+                    f"{path.name}:{call.lineno}"
+                )
                 calls += 1
     assert calls > 1000
 
@@ -105,7 +112,9 @@ def test_translations_keep_the_placeholders(language: Language) -> None:
         if not entry.id:
             continue
         if isinstance(entry.id, str):
-            assert sorted(re.findall(r"{\w+}", entry.id)) == sorted(re.findall(r"{\w+}", str(entry.string))), entry.id
+            assert sorted(re.findall(r"{\w+}", entry.id)) == sorted(
+                re.findall(r"{\w+}", str(entry.string))
+            ), entry.id
             continue
         singular, plural = entry.id
         assert _placeholders(singular) == _placeholders(plural)

@@ -12,7 +12,19 @@ from fieldgate.i18n.languages import Language
     ("language", "ordered"),
     [
         (Language.ENGLISH, ["Ålesund", "Cote", "Côte", "côté", "Coted", "Émile", "Emma", "Zoe"]),
-        (Language.FRENCH, ["cote", "coté", "côte", "côté", "Émirats arabes unis", "Équateur", "Espagne", "Zambie"]),
+        (
+            Language.FRENCH,
+            [
+                "cote",
+                "coté",
+                "côte",
+                "côté",
+                "Émirats arabes unis",
+                "Équateur",
+                "Espagne",
+                "Zambie",
+            ],
+        ),
         (Language.SPANISH, ["nación", "nube", "ñame", "ñu", "oca"]),
         (Language.ARABIC, ["آسيا", "إثيوبيا", "أذربيجان", "ألبانيا", "بنغلاديش", "تونس", "Nepal"]),
     ],

@@ -8,11 +8,15 @@ from fieldgate.i18n.localized_text import in_language
 
 CODES = tuple(language.value for language in FALLBACK_ORDER)
 
-texts = st.dictionaries(st.sampled_from(CODES), st.sampled_from(["", "one", "two", "three", "four"]))
+texts = st.dictionaries(
+    st.sampled_from(CODES), st.sampled_from(["", "one", "two", "three", "four"])
+)
 
 
 @given(texts, st.sampled_from(list(Language)), st.sampled_from([*CODES, "", "xx"]))
-def test_first_text_in_fallback_order(texts: dict[str, str], language: Language, original: str) -> None:
+def test_first_text_in_fallback_order(
+    texts: dict[str, str], language: Language, original: str
+) -> None:
     said = in_language(texts, language, original)
     for code in (language.value, original, *CODES):
         if texts.get(code):

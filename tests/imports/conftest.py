@@ -20,7 +20,9 @@ def open_harness(start: StartService, database_url: str) -> OpenHarness:
     async def opened(**settings: Any) -> AsyncIterator[ImportHarness]:
         async with start(database_url=database_url, **settings) as service:
             headers = {"Authorization": f"Token {await service.create_token()}"}
-            yield ImportHarness(service, headers, ImportWorker(Settings(**settings), service.database))
+            yield ImportHarness(
+                service, headers, ImportWorker(Settings(**settings), service.database)
+            )
 
     return opened
 

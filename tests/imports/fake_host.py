@@ -18,11 +18,16 @@ DEFAULT_NAMES = {"forms.example.org": ("127.0.0.1",)}
 
 def ok_response(data: bytes, *headers: str) -> bytes:
     """Return a complete response with a file."""
-    return "\r\n".join(("HTTP/1.1 200 OK", f"Content-Length: {len(data)}", *headers, "", "")).encode() + data
+    return (
+        "\r\n".join(("HTTP/1.1 200 OK", f"Content-Length: {len(data)}", *headers, "", "")).encode()
+        + data
+    )
 
 
 def status_response(code: int, *headers: str) -> bytes:
-    return "\r\n".join((f"HTTP/1.1 {code} Whatever", "Content-Length: 0", *headers, "", "")).encode()
+    return "\r\n".join(
+        (f"HTTP/1.1 {code} Whatever", "Content-Length: 0", *headers, "", "")
+    ).encode()
 
 
 def redirect_response(location: str, code: int = 302) -> bytes:
@@ -43,7 +48,9 @@ class FakeHost:
         self.resolved_names: list[str] = []
         self.port = 0
 
-    def url(self, path: str = "/household.xlsx", host: str = "forms.example.org", scheme: str = "http") -> str:
+    def url(
+        self, path: str = "/household.xlsx", host: str = "forms.example.org", scheme: str = "http"
+    ) -> str:
         return f"{scheme}://{host}:{self.port}{path}"
 
     def fetcher(self, names: Mapping[str, Sequence[str]] | None = None, **more: Any) -> URLFetcher:
@@ -52,18 +59,28 @@ class FakeHost:
         async def look_up(name: str, port: int) -> Sequence[IPAddress]:
             self.resolved_names.append(name)
             try:
-                return [ip_address(text) for text in (DEFAULT_NAMES if names is None else names)[name]]
+                return [
+                    ip_address(text) for text in (DEFAULT_NAMES if names is None else names)[name]
+                ]
             except KeyError:
                 raise socket.gaierror(socket.EAI_NONAME, "unknown") from None
 
-        options = {"hosts": (f".example.org:{self.port}",), "resolve": look_up, "may_connect": is_loopback, **more}
+        options = {
+            "hosts": (f".example.org:{self.port}",),
+            "resolve": look_up,
+            "may_connect": is_loopback,
+            **more,
+        }
         return URLFetcher(options.pop("hosts"), **options)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         path = head[0].split()[1]
         self.requested_paths.append(path)
-        self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+        self.headers = {
+            name.lower(): value
+            for name, _, value in (line.partition(": ") for line in head[1:] if line)
+        }
         response = self.responses[path]
         try:
             if isinstance(response, bytes):

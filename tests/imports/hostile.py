@@ -12,7 +12,11 @@ from tests.imports.workbooks import SURVEY, xlsx
 from tests.imports.xlsform.workbooks import ods, xls
 
 COMPLETE, REFUSED = "complete", "refused at once"
-UNREADABLE, INVALID, TOO_LARGE = "unreadable_workbook", "invalid_form", "too_large"  # types of error
+UNREADABLE, INVALID, TOO_LARGE = (
+    "unreadable_workbook",
+    "invalid_form",
+    "too_large",
+)  # types of error
 FORBIDDEN_NAME = "fieldgate-evil"  # no file of this name may appear anywhere
 MEBIBYTE = 1024 * 1024
 SPREADSHEET_NS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -91,7 +95,12 @@ def cell_bomb(head: str = SHEET_HEAD) -> bytes:
     """One cell larger than the memory."""
     start = head + rows_xml(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
     return modified_workbook(
-        {SHEET_PART: repeat_filler(700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + SHEET_TAIL)}, level=1
+        {
+            SHEET_PART: repeat_filler(
+                700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + SHEET_TAIL
+            )
+        },
+        level=1,
     )
 
 
@@ -119,7 +128,12 @@ def shared_strings_bomb() -> bytes:
 def whitespace_bomb() -> bytes:
     """More whitespace than memory, after the last row."""
     return modified_workbook(
-        {SHEET_PART: repeat_filler(700 * MEBIBYTE, b" ", SHEET_HEAD + rows_xml(SURVEY), SHEET_TAIL)}, level=1
+        {
+            SHEET_PART: repeat_filler(
+                700 * MEBIBYTE, b" ", SHEET_HEAD + rows_xml(SURVEY), SHEET_TAIL
+            )
+        },
+        level=1,
     )
 
 
@@ -179,7 +193,9 @@ def wide_rows() -> bytes:
     """Rows and columns within their limits, but too many cells."""
     line = ",".join(["", "type", "name", "label", *(f"label::l{n} (l{n})" for n in range(1_900))])
     row = ",".join(["", "text", "q", *["x"] * 1_901])
-    return "\n".join(["survey,", line, *(row.replace("q", f"q{n}", 1) for n in range(5_000))]).encode()
+    return "\n".join(
+        ["survey,", line, *(row.replace("q", f"q{n}", 1) for n in range(5_000))]
+    ).encode()
 
 
 # Depth
@@ -195,26 +211,40 @@ def billion_laughs() -> bytes:
     document = f'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e0 "ha">{entities}]>'
     more = '<row r="4"><c r="A4" t="inlineStr"><is><t>note</t></is></c><c r="B4" t="inlineStr"><is><t>n</t></is></c>'
     laugh = '<c r="C4" t="inlineStr"><is><t>&e10;</t></is></c></row>'
-    return modified_workbook({SHEET_PART: document + SHEET_HEAD + rows_xml(SURVEY) + more + laugh + SHEET_TAIL})
+    return modified_workbook(
+        {SHEET_PART: document + SHEET_HEAD + rows_xml(SURVEY) + more + laugh + SHEET_TAIL}
+    )
 
 
 def external_entity() -> bytes:
     """An entity that refers to a local file."""
     document = '<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
-    row = (
-        f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>&e;</t></is></c></row>'
+    entity = '<c r="C4" t="inlineStr"><is><t>&e;</t></is></c>'
+    row = f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}{entity}</row>'
+    return modified_workbook(
+        {SHEET_PART: document + SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL}
     )
-    return modified_workbook({SHEET_PART: document + SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL})
 
 
 def deep_expression() -> bytes:
-    return workbook_with_survey(("text", "a", "A", ""), ("text", "b", "B", "(" * 30_000 + "${a} = 1" + ")" * 30_000))
+    return workbook_with_survey(
+        ("text", "a", "A", ""), ("text", "b", "B", "(" * 30_000 + "${a} = 1" + ")" * 30_000)
+    )
 
 
 def pathological_expressions() -> bytes:
     """Unterminated brackets, quotes and names."""
-    shapes = ("${" * 20_000, "'" + "a" * 60_000, "a" * 60_000 + "!", "not(" * 15_000, "a/" * 30_000, "1 - " * 15_000)
-    return workbook_with_survey(*[("text", f"q{number}", "Q", shape) for number, shape in enumerate(shapes)])
+    shapes = (
+        "${" * 20_000,
+        "'" + "a" * 60_000,
+        "a" * 60_000 + "!",
+        "not(" * 15_000,
+        "a/" * 30_000,
+        "1 - " * 15_000,
+    )
+    return workbook_with_survey(
+        *[("text", f"q{number}", "Q", shape) for number, shape in enumerate(shapes)]
+    )
 
 
 # Text that other programs interpret
@@ -225,7 +255,9 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def formula_text() -> bytes:
-    return workbook_with_survey(("text", "a", FORMULA, ""), ("text", "b", COMMAND, ""), ("text", "c", SCRIPT, ""))
+    return workbook_with_survey(
+        ("text", "a", FORMULA, ""), ("text", "b", COMMAND, ""), ("text", "c", SCRIPT, "")
+    )
 
 
 def formula_csv() -> bytes:
@@ -240,7 +272,9 @@ def real_formulas(port: int) -> bytes:
         f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}<c r="C4" t="str"><f>WEBSERVICE("{address}")</f>'
         "<v>claimed</v></c></row>"
     )
-    links = f'<hyperlinks><hyperlink ref="C4" r:id="rId1" xmlns:r="{RELATIONSHIPS_NS}"/></hyperlinks>'
+    links = (
+        f'<hyperlinks><hyperlink ref="C4" r:id="rId1" xmlns:r="{RELATIONSHIPS_NS}"/></hyperlinks>'
+    )
     document = f'<?xml version="1.0"?><!DOCTYPE worksheet SYSTEM "{address}evil.dtd">'
     link = f'<Relationship Id="rId1" Type="{RELATIONSHIPS_NS}/hyperlink" Target="{address}" TargetMode="External"/>'
     outside = (
@@ -257,9 +291,7 @@ def real_formulas(port: int) -> bytes:
 
 
 def relations_xml(inner: str) -> str:
-    return (
-        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{inner}</Relationships>'
-    )
+    return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{inner}</Relationships>'
 
 
 def sheet_relations(target: str, extra: str = "") -> str:
@@ -312,22 +344,31 @@ def control_characters() -> bytes:
     text = "a&#1;b&#x1F;c&#xFFFF;" + name
     cells = cell_xml(4, 0, "note") + cell_xml(4, 1, "n")
     row = f'<row r="4">{cells}<c r="C4" t="inlineStr"><is><t>{text}</t></is></c></row>'
-    return modified_workbook({"xl/workbook.xml": book, SHEET_PART: SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL})
+    return modified_workbook(
+        {"xl/workbook.xml": book, SHEET_PART: SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL}
+    )
 
 
 def control_characters_csv() -> bytes:
     """CSV with control characters after many rows."""
-    start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(5_000))
+    start = b"type,name,label\n" + b"".join(
+        b"text,q%d,Question\n" % number for number in range(5_000)
+    )
     return start + b"text,z,a\0b\x01\x0b\xef\xbf\xbf\nflo\0rb,y,\x1f\nfl\x02orb\0,\0,\n"
 
 
 def unterminated_ods() -> bytes:
     """A table without an end tag."""
     file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(ods({"survey": SURVEY}))) as valid, zipfile.ZipFile(file, "w") as book:
+    with (
+        zipfile.ZipFile(io.BytesIO(ods({"survey": SURVEY}))) as valid,
+        zipfile.ZipFile(file, "w") as book,
+    ):
         for name in valid.namelist():
             data = valid.read(name)
-            book.writestr(name, data[: data.rindex(b"</table:table>")] if name == "content.xml" else data)
+            book.writestr(
+                name, data[: data.rindex(b"</table:table>")] if name == "content.xml" else data
+            )
     return file.getvalue()
 
 
@@ -352,7 +393,9 @@ FAST_CASES: dict[str, HostileFile] = {
     "a part twice": HostileFile(duplicate_part, INVALID),
     "half a file": HostileFile(truncated, UNREADABLE),
     "an xls of chance": HostileFile(
-        lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192), UNREADABLE, "form.xls"
+        lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192),
+        UNREADABLE,
+        "form.xls",
     ),
     "a page": HostileFile(lambda: b"<html><body>hello</body></html>", REFUSED),
     "chance": HostileFile(lambda: random.Random(2).randbytes(5000), REFUSED),
@@ -407,7 +450,10 @@ def mutated(book: bytes, rng: random.Random) -> bytes:
 def mutated_part(book: bytes, rng: random.Random) -> bytes:
     """Return the archive with the same changes inside one part, compressed again so that readers reach them."""
     file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(book)) as valid, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book:
+    with (
+        zipfile.ZipFile(io.BytesIO(book)) as valid,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book,
+    ):
         names = valid.namelist()
         victim = rng.choice([name for name in names if name.endswith((".xml", ".rels", ".bin"))])
         for name in names:

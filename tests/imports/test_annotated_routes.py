@@ -27,7 +27,11 @@ async def test_rows_with_problems(harness: ImportHarness) -> None:
     record = await harness.import_workbook(BAD_FORM)
     rows = await harness.get(record["url"] + "rows/")
     survey, choices = rows["sheets"]
-    assert survey["header"] == {"row": 1, "cells": ["type", "name", "label", "relevant"], "marks": []}
+    assert survey["header"] == {
+        "row": 1,
+        "cells": ["type", "name", "label", "relevant"],
+        "marks": [],
+    }
     [wrong_type] = [row for row in survey["rows"] if row["row"] == 4]
     assert wrong_type == {
         "row": 4,
@@ -38,7 +42,9 @@ async def test_rows_with_problems(harness: ImportHarness) -> None:
     assert choices["rows"][1]["marks"] == [{"kind": "warning", "index": 0, "cell": 1}]
 
 
-async def test_rows_of_forms_without_problems_and_files_that_cannot_be_read(harness: ImportHarness) -> None:
+async def test_rows_of_forms_without_problems_and_files_that_cannot_be_read(
+    harness: ImportHarness,
+) -> None:
     for book in (xlsx(), b"PK\x03\x04 not a workbook"):
         record = await harness.import_workbook(book)
         assert await harness.get(record["url"] + "rows/") == {"sheets": []}
@@ -49,10 +55,14 @@ async def test_annotated_workbook_in_the_language_of_the_caller(harness: ImportH
     comments = set()
     for language in ("en", "fr"):
         response = await harness.service.get(
-            record["url"] + "annotated.xlsx", headers={**harness.headers, "Accept-Language": language}
+            record["url"] + "annotated.xlsx",
+            headers={**harness.headers, "Accept-Language": language},
         )
         assert (response.status_code, response.headers["Content-Type"]) == (200, XLSX_TYPE)
-        assert "filename*=UTF-8''M%C3%A9nage%202.0-marked.xlsx" in response.headers["Content-Disposition"]
+        assert (
+            "filename*=UTF-8''M%C3%A9nage%202.0-marked.xlsx"
+            in response.headers["Content-Disposition"]
+        )
         assert "ETag" not in response.headers
         sheet = load_workbook(io.BytesIO(response.content))["survey"]
         assert sheet["A4"].value == "integr"
@@ -106,7 +116,10 @@ async def test_files_that_cannot_be_marked(harness: ImportHarness) -> None:
         for number in range(4):
             archive.writestr(f"xl/part{number}.xml", b" " * 50_000_000)
     cases = [
-        (b"PK\x03\x04 not a workbook", "The file could not be read. Save it as an Excel workbook (.xlsx)"),
+        (
+            b"PK\x03\x04 not a workbook",
+            "The file could not be read. Save it as an Excel workbook (.xlsx)",
+        ),
         (modified_workbook({"xl/workbook.xml": b"<broken"}), "The file could not be read."),
         (bomb.getvalue(), "The file could not be read."),
         (
@@ -129,15 +142,21 @@ async def test_marking_has_the_limits_of_the_sandbox(open_harness: OpenHarness) 
         await _replace_problems(harness.service)
         response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)
     assert response.status_code == 404
-    assert response.json()["detail"].startswith("The file cannot be marked: it is too large, or damaged.")
+    assert response.json()["detail"].startswith(
+        "The file cannot be marked: it is too large, or damaged."
+    )
 
 
-async def test_flood_of_downloads_is_refused(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_flood_of_downloads_is_refused(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", TIMEOUT_SECONDS)
     record = await harness.import_workbook(BAD_FORM)
 
     async def download() -> int:
-        return (await harness.service.get(record["url"] + "annotated.xlsx", headers=harness.headers)).status_code
+        return (
+            await harness.service.get(record["url"] + "annotated.xlsx", headers=harness.headers)
+        ).status_code
 
     statuses = await asyncio.gather(*(download() for _ in range(1 + MAX_WAITING_PER_USER + 3)))
     assert sorted(statuses) == [200] * (1 + MAX_WAITING_PER_USER) + [503] * 3

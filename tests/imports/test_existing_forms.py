@@ -34,7 +34,11 @@ async def answer(author: Author, record: dict[str, Any], **body: Any) -> httpx.R
     [
         ({"book": book(title="Visit")}, {"book": book("other", title="VISIT")}, True),
         ({"book": book("v1", "Visit")}, {"book": book("v1", "Household")}, True),
-        ({"book": book(), "filename": "visit.xlsx"}, {"book": book(), "filename": "visit.xlsx"}, True),
+        (
+            {"book": book(), "filename": "visit.xlsx"},
+            {"book": book(), "filename": "visit.xlsx"},
+            True,
+        ),
         ({"book": book("v1", "Visit")}, {"book": book("v2", "Household")}, False),
         ({"book": book(title="Visit")}, {"book": book(title="Visit"), "library": "true"}, False),
     ],
@@ -52,14 +56,19 @@ async def test_a_form_that_exists_is_a_question(
     if asks:
         [existing] = record["messages"]["existing"]
         assert (existing["uid"], existing["name"]) == (created["uid"], created["name"])
-        assert record["messages"]["error"].startswith(f"You have a form “{created['name']}” already.")
+        assert record["messages"]["error"].startswith(
+            f"You have a form “{created['name']}” already."
+        )
         assert await names(author) == before
 
 
 async def test_an_unknown_answer_in_advance_is_refused(author: Author) -> None:
     sent: dict[str, Any] = {"files": {"file": ("a.xlsx", book())}, "data": {"if_exists": "maybe"}}
     response = await author.service.client.post("/api/v2/imports/", headers=author.headers, **sent)
-    assert (response.status_code, response.json()) == (400, {"if_exists": ["Choose one of: create, ask."]})
+    assert (response.status_code, response.json()) == (
+        400,
+        {"if_exists": ["Choose one of: create, ask."]},
+    )
 
 
 async def test_answers(author: Author) -> None:
@@ -94,15 +103,21 @@ async def test_answers(author: Author) -> None:
     assert (await answer(author, unasked, if_exists="create")).status_code == 409
 
 
-async def test_the_form_id_is_that_of_the_newest_version_and_of_the_callers_forms(author: Author) -> None:
+async def test_the_form_id_is_that_of_the_newest_version_and_of_the_callers_forms(
+    author: Author,
+) -> None:
     created = await author.asset(await author.import_workbook(book("old", "First")))
-    await author.patch(created, content={**CONTENT, "settings": {"id_string": "new", "form_title": "Second"}})
+    await author.patch(
+        created, content={**CONTENT, "settings": {"id_string": "new", "form_title": "Second"}}
+    )
     assert (await author.import_workbook(book("old", "A"), if_exists="ask"))["status"] == "complete"
     assert (await author.import_workbook(book("new", "B"), if_exists="ask"))["status"] == "error"
     await restore(author, (await versions_of(author, created))[-1])
     assert (await author.import_workbook(book("new", "C"), if_exists="ask"))["status"] == "complete"
     other = await author.other()
-    assert (await other.import_workbook(book("old", "First"), if_exists="ask"))["status"] == "complete"
+    assert (await other.import_workbook(book("old", "First"), if_exists="ask"))[
+        "status"
+    ] == "complete"
 
 
 async def test_answers_do_not_exceed_the_queue(start: StartService) -> None:

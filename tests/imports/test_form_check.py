@@ -58,9 +58,13 @@ FORMS: dict[str, tuple[bytes, dict[str, str]]] = {
 }  # fmt: skip
 
 
-async def check(harness: ImportHarness, book: bytes, *, path: str = DRY_RUN, **fields: str) -> httpx.Response:
+async def check(
+    harness: ImportHarness, book: bytes, *, path: str = DRY_RUN, **fields: str
+) -> httpx.Response:
     files = {"file": ("household.xlsx", book)}
-    return await harness.service.client.post(path, headers=harness.headers, files=files, data=fields)
+    return await harness.service.client.post(
+        path, headers=harness.headers, files=files, data=fields
+    )
 
 
 async def stored(service: Service) -> dict[str, Any]:
@@ -81,7 +85,9 @@ async def harness(open_harness: OpenHarness) -> AsyncIterator[ImportHarness]:
 
 
 @pytest.mark.parametrize("name", FORMS)
-async def test_result_is_that_of_the_import_and_nothing_is_stored(harness: ImportHarness, name: str) -> None:
+async def test_result_is_that_of_the_import_and_nothing_is_stored(
+    harness: ImportHarness, name: str
+) -> None:
     book, fields = FORMS[name]
     form = await harness.asset(await harness.import_workbook(xlsx(), name="Visit"))
     fields = {field: text.replace("{form}", form["uid"]) for field, text in fields.items()}
@@ -100,19 +106,31 @@ async def test_result_is_that_of_the_import_and_nothing_is_stored(harness: Impor
 
 
 async def test_ways_to_send_and_languages(start: StartService) -> None:
-    encoded = {"base64Encoded": base64.b64encode(xlsx(**HOUSEHOLD)).decode(), "name": "household.xlsx"}
+    encoded = {
+        "base64Encoded": base64.b64encode(xlsx(**HOUSEHOLD)).decode(),
+        "name": "household.xlsx",
+    }
     async with serve_fake_host() as host, start(fetcher=host.fetcher()) as service:
         host.responses["/household.xlsx"] = ok_response(xlsx(**HOUSEHOLD))
-        headers = {"Authorization": f"Token {await service.create_token()}", "Accept-Language": "fr"}
+        headers = {
+            "Authorization": f"Token {await service.create_token()}",
+            "Accept-Language": "fr",
+        }
         found = []
-        bodies: list[dict[str, Any]] = [{"json": encoded}, {"data": encoded}, {"json": {"url": host.url()}}]
+        bodies: list[dict[str, Any]] = [
+            {"json": encoded},
+            {"data": encoded},
+            {"json": {"url": host.url()}},
+        ]
         for body in bodies:
             found.append(await service.client.post(PATH + "?dry_run", headers=headers, **body))
         [first, *others] = [each.json() for each in found]
         assert [each.status_code for each in found] == [200] * 3
         assert others == [first, first]
         assert "n'est pas" in first["messages"]["problems"][0]["message"].replace("’", "'")
-        refused = await service.client.post(DRY_RUN, headers=headers, json={"url": "http://127.0.0.1/x.xlsx"})
+        refused = await service.client.post(
+            DRY_RUN, headers=headers, json={"url": "http://127.0.0.1/x.xlsx"}
+        )
         assert (refused.status_code, list(refused.json())) == (400, ["url"])
         assert (await service.get(PATH, headers=headers)).json()["count"] == 0
 
@@ -120,7 +138,9 @@ async def test_ways_to_send_and_languages(start: StartService) -> None:
 async def test_errors_are_those_of_an_import(harness: ImportHarness) -> None:
     """In one row: what is sent, with whose token; the response of both requests is the same."""
     service = harness.service
-    collection = (await harness.import_workbook(xlsx(library=LIBRARY), library="true"))["messages"]["created"][0]
+    collection = (await harness.import_workbook(xlsx(library=LIBRARY), library="true"))["messages"][
+        "created"
+    ][0]
     form = await harness.asset(await harness.import_workbook(xlsx()))
     other = {"Authorization": f"Token {await service.create_token()}"}
     book, text = {"file": ("a.xlsx", xlsx())}, {"file": ("a.txt", b"text")}
@@ -132,7 +152,10 @@ async def test_errors_are_those_of_an_import(harness: ImportHarness) -> None:
         (400, {"files": book, "data": {"name": "x" * 256}, "headers": harness.headers}),
         (400, {"files": book, "data": {"desired_type": "form"}, "headers": harness.headers}),
         (400, {"files": book, "data": {"destination": "x"}, "headers": harness.headers}),
-        (400, {"files": book, "data": {"destination": collection["uid"]}, "headers": harness.headers}),
+        (
+            400,
+            {"files": book, "data": {"destination": collection["uid"]}, "headers": harness.headers},
+        ),
         (404, {"files": book, "data": {"destination": form["uid"]}, "headers": other}),
         (400, {"files": book, "headers": {**harness.headers, "Idempotency-Key": "x" * 256}}),
         (400, {"json": {"base64Encoded": "!"}, "headers": harness.headers}),
@@ -172,7 +195,9 @@ async def test_quota_counts_and_the_queue_and_the_key_do_not(open_harness: OpenH
         assert (await check(harness, xlsx(**HOUSEHOLD))).json()["status"] == "error"
     async with open_harness(max_storage_per_user=1) as harness:
         assert (
-            (await check(harness, xlsx())).status_code == (await check(harness, xlsx(), path=PATH)).status_code == 413
+            (await check(harness, xlsx())).status_code
+            == (await check(harness, xlsx(), path=PATH)).status_code
+            == 413
         )
 
 
@@ -185,10 +210,14 @@ async def held_slot(service: Service, caller: int) -> AsyncIterator[None]:
         yield
 
 
-async def test_one_check_of_a_caller_at_a_time(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_check_of_a_caller_at_a_time(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caller = await harness.service.database.scalar(select(func.max(users.c.id)))
     other = ImportHarness(
-        harness.service, {"Authorization": f"Token {await harness.service.create_token()}"}, harness.worker
+        harness.service,
+        {"Authorization": f"Token {await harness.service.create_token()}"},
+        harness.worker,
     )
     async with held_slot(harness.service, caller):
         waiting = asyncio.create_task(check(harness, xlsx()))
@@ -199,7 +228,10 @@ async def test_one_check_of_a_caller_at_a_time(harness: ImportHarness, monkeypat
     async with held_slot(harness.service, caller):
         refused = await check(harness, xlsx())
         assert (await check(other, xlsx())).status_code == 200
-    assert (refused.status_code, refused.json()["detail"][:30]) == (503, "Too many forms are being check")
+    assert (refused.status_code, refused.json()["detail"][:30]) == (
+        503,
+        "Too many forms are being check",
+    )
     assert int(refused.headers["Retry-After"]) > 0
 
 
@@ -220,10 +252,18 @@ async def test_checks_leave_a_slot_to_forms_that_are_saved(
     monkeypatch.setattr(overload, "WAIT_SECONDS", 0.01)
     sandbox = harness.service.app.app_context.services[RequestSandbox]
     assert isinstance(sandbox, RequestSandbox)
-    form = {"name": "A", "content": {"survey": [{"type": "text", "name": "a", "label": ["A"]}], "translations": [None]}}
+    form = {
+        "name": "A",
+        "content": {
+            "survey": [{"type": "text", "name": "a", "label": ["A"]}],
+            "translations": [None],
+        },
+    }
     async with sandbox.slot(-1, is_long=True):
         assert (await check(harness, xlsx())).status_code == 503
-        saved = await harness.service.request("POST", "/api/v2/assets/", json=form, headers=harness.headers)
+        saved = await harness.service.request(
+            "POST", "/api/v2/assets/", json=form, headers=harness.headers
+        )
     assert saved.status_code == 201, saved.text
 
 
@@ -248,7 +288,9 @@ async def test_requests_are_asked_to_come_back_after_a_busy_time(harness: Import
     with busy_machine():
         responses = [
             await check(harness, xlsx()),
-            await harness.service.client.post("/api/v2/assets/", headers=harness.headers, json=content),
+            await harness.service.client.post(
+                "/api/v2/assets/", headers=harness.headers, json=content
+            ),
             await harness.service.get(f"{refused['url']}annotated.xlsx", headers=harness.headers),
         ]
     for response in responses:

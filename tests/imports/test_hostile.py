@@ -91,7 +91,11 @@ ALWAYS = (
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.nightly) for name in FAST_CASES]
+    "name",
+    [
+        name if name in ALWAYS else pytest.param(name, marks=pytest.mark.nightly)
+        for name in FAST_CASES
+    ],
 )
 async def test_hostile_file_only_fails_its_own_import(harness: ImportHarness, name: str) -> None:
     file = FAST_CASES[name]
@@ -105,13 +109,17 @@ async def test_hostile_file_only_fails_its_own_import(harness: ImportHarness, na
         assert response.status_code == 201, response.text
         assert await harness.worker.process_one()
         record = await harness.get(response.json()["url"])
-        assert result_type(record["status"], record["messages"]) == file.expected, record["messages"]
+        assert result_type(record["status"], record["messages"]) == file.expected, record[
+            "messages"
+        ]
         if record["status"] == ERROR:
             check_error(record["messages"])
         else:
             asset = await harness.get(f"/api/v2/assets/{record['messages']['created'][0]['uid']}/")
             assert "root:" not in json.dumps(asset["content"])
-            assert (await harness.service.get(asset["xform_link"], headers=harness.headers)).status_code == 200
+            assert (
+                await harness.service.get(asset["xform_link"], headers=harness.headers)
+            ).status_code == 200
     assert files_outside() == []
     await check_worker_is_well(harness)
 
@@ -153,8 +161,18 @@ async def test_long_titles_and_names_are_truncated_or_refused(harness: ImportHar
     titled = xlsx(survey=SURVEY, settings=(("form_title",), (LONG,)))
     first = await harness.import_workbook(xlsx())
     uid = first["messages"]["created"][0]["uid"]
-    library = xlsx(library=(("block", "type", "name", "label"), (LONG, "text", "a", "A"), (LONG, "text", "b", "B")))
-    for book, fields in ((titled, {}), (titled, {"destination": uid}), (library, {"library": "true"})):
+    library = xlsx(
+        library=(
+            ("block", "type", "name", "label"),
+            (LONG, "text", "a", "A"),
+            (LONG, "text", "b", "B"),
+        )
+    )
+    for book, fields in (
+        (titled, {}),
+        (titled, {"destination": uid}),
+        (library, {"library": "true"}),
+    ):
         record = await harness.import_workbook(book, **fields)
         assert record["status"] in (COMPLETE, ERROR)
         if record["status"] == ERROR:
@@ -169,7 +187,9 @@ async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
     database = Database(address)
     await upgrade(database)
     store = ImportStore(database, DataVersions(database))
-    user = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
+    user = await AccountStore(database, DataVersions(database)).create_user(
+        NewUser(username="a", password_hash="x")
+    )
 
     async def send(file: HostileFile) -> str:
         book = await asyncio.to_thread(file.build)
@@ -193,7 +213,9 @@ async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
         "FIELDGATE_IMPORT_MEMORY": f"{MEMORY // MEBIBYTE}MiB",
         "FIELDGATE_IMPORT_SECONDS": f"{SECONDS}s",
     }
-    worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "fieldgate", "worker", env=environment)
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "fieldgate", "worker", env=environment
+    )
     try:
         for name, file in SLOW_CASES.items():
             row = await ended(await send(file))
@@ -218,7 +240,9 @@ def peak_memory(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-BOOKS = {write.__name__: write(WORKBOOK) for write in (workbooks.xlsx, xlsm, xls, ods, csv_with_sections)}
+BOOKS = {
+    write.__name__: write(WORKBOOK) for write in (workbooks.xlsx, xlsm, xls, ods, csv_with_sections)
+}
 ARCHIVES = ("xlsx", "xlsm", "ods")
 
 
@@ -257,7 +281,9 @@ def test_mutated_files_are_parsed_or_refused(capsys: pytest.CaptureFixture[str])
     counted = Counter(outcomes)
     failed = [number for number, each in enumerate(outcomes) if each.startswith("died")]
     with capsys.disabled():
-        print(f"\n{MUTATIONS} mutations in {time.monotonic() - begun:.0f} s: {dict(counted.most_common())}")
+        print(
+            f"\n{MUTATIONS} mutations in {time.monotonic() - begun:.0f} s: {dict(counted.most_common())}"
+        )
         if failed:
             print(f"died: numbers {failed[:20]} of seed {SEED}")
     assert not {"", "nothing said", "died: fault"} & counted.keys()

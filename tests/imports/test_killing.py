@@ -133,10 +133,14 @@ async def workers(database_url: str, count: int) -> AsyncIterator[None]:
     """
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url}
     command = (sys.executable, "-m", "fieldgate", "worker")
-    processes = [await asyncio.create_subprocess_exec(*command, env=environment) for _ in range(count)]
+    processes = [
+        await asyncio.create_subprocess_exec(*command, env=environment) for _ in range(count)
+    ]
     try:
         yield
-        assert [worker.returncode for worker in processes] == [None] * count, "a worker ended by itself"
+        assert [worker.returncode for worker in processes] == [None] * count, (
+            "a worker ended by itself"
+        )
     finally:
         for worker in processes:
             with suppress(ProcessLookupError):
@@ -167,11 +171,15 @@ async def created_assets(database: Database) -> dict[str, str]:
         assert row.finished_at is not None
     async with database.read_transaction() as connection:
         stored = (await connection.execute(select(assets.c.uid))).scalars().all()
-        of_versions = select(assets.c.uid, versions.c.file_id).join_from(versions, assets, isouter=True)
+        of_versions = select(assets.c.uid, versions.c.file_id).join_from(
+            versions, assets, isouter=True
+        )
         pairs = (await connection.execute(of_versions)).all()
         sent = (await connection.execute(select(func.count()).select_from(files))).scalar_one()
     assert sorted(stored) == sorted(made.values()), "one asset for each import, none besides"
-    assert sorted(uid for uid, _ in pairs) == sorted(stored), "one version for each asset, none besides"
+    assert sorted(uid for uid, _ in pairs) == sorted(stored), (
+        "one version for each asset, none besides"
+    )
     assert len({file_id for _, file_id in pairs}) == len(pairs)
     assert sent == len(await all_imports(database))
     return made
@@ -192,7 +200,9 @@ class Sender:
         return await self.store.create(user, parse_upload(ImportRequest(file=file), 10**9), None)
 
 
-async def test_worker_killed_at_any_stage_loses_nothing(database_url: str, database: Database) -> None:
+async def test_worker_killed_at_any_stage_loses_nothing(
+    database_url: str, database: Database
+) -> None:
     """One worker dies at each stage, each with an import of another user; two others finish all imports."""
     sender = Sender(database)
     # Users are served in turn, so each killed worker claims an import of another user.
@@ -200,12 +210,16 @@ async def test_worker_killed_at_any_stage_loses_nothing(database_url: str, datab
     sent = [await sender.send(user, f"f{user}-{number}") for user in people for number in range(2)]
     await killed_at(database_url, *STAGES)
     left = await all_imports(database)
-    assert sum(row.attempts for row in left) == len(STAGES) - len(NOTHING_CLAIMED), "as many had one in hand"
+    assert sum(row.attempts for row in left) == len(STAGES) - len(NOTHING_CLAIMED), (
+        "as many had one in hand"
+    )
     assert [row.status for row in left].count("complete") == 1, "the one that was committed"
     async with workers(database_url, 2):
         await wait_until_finished(database)
     assert sorted(await created_assets(database)) == sorted(sent), "all complete"
-    assert max(row.attempts for row in await all_imports(database)) == 2, "those in hand were taken up again"
+    assert max(row.attempts for row in await all_imports(database)) == 2, (
+        "those in hand were taken up again"
+    )
 
 
 @pytest.mark.nightly
@@ -227,7 +241,9 @@ async def test_import_that_kills_every_worker_fails(database_url: str, database:
 @pytest.mark.nightly
 async def test_worker_killed_while_refusing_a_file(database_url: str, database: Database) -> None:
     sender = Sender(database)
-    uid = await sender.send(await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",))))
+    uid = await sender.send(
+        await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",)))
+    )
     await killed_at(database_url, "before failing")
     async with workers(database_url, 2):
         await wait_until_finished(database)
@@ -289,7 +305,9 @@ async def test_server_killed_during_posts_loses_nothing(
     rounds = [range(first, min(first + BATCH_SIZE, POSTS)) for first in range(0, POSTS, BATCH_SIZE)]
     async with workers(database_url, 2):
         for numbers in rounds:
-            with ServerProcess(tmp_path, "--no-worker", "--workers", "2", environment=environment) as served:
+            with ServerProcess(
+                tmp_path, "--no-worker", "--workers", "2", environment=environment
+            ) as served:
                 await asyncio.to_thread(posts.kill_during, served, numbers, len(numbers) // 4)
         before, kept = dict(posts.acknowledged), len(await all_imports(database))
         with ServerProcess(tmp_path, "--no-worker", environment=environment) as served:
@@ -304,5 +322,10 @@ async def test_server_killed_during_posts_loses_nothing(
     assert {row.status for row in stored} == {"complete"}
     assert len({row.filename for row in stored}) == len(stored), "no file is there twice"
     with capsys.disabled():
-        print(f"\n{POSTS} posts, {len(rounds)} kills: {len(before)} acknowledged and {kept} stored by then, ", end="")
-        print(f"{len(posts.acknowledged)} acknowledged in the end, {len(stored)} stored, {len(made)} assets")
+        print(
+            f"\n{POSTS} posts, {len(rounds)} kills: {len(before)} acknowledged and {kept} stored by then, ",
+            end="",
+        )
+        print(
+            f"{len(posts.acknowledged)} acknowledged in the end, {len(stored)} stored, {len(made)} assets"
+        )

@@ -18,7 +18,9 @@ LONG = "é" * 30_000
 
 def test_values_are_truncated() -> None:
     message = Message(
-        "{type} is not a question type. Did you mean {guess}?", type=LONG, guess=Message("{name} …", name=LONG)
+        "{type} is not a question type. Did you mean {guess}?",
+        type=LONG,
+        guess=Message("{name} …", name=LONG),
     )
     problem = Issue("unknown_type", message, LONG, 2, LONG)
     [stored] = serialize_issues([problem])
@@ -36,7 +38,10 @@ def test_values_are_truncated() -> None:
 def test_first_issues_are_stored_and_the_rest_counted() -> None:
     few = [Issue("code", Message("Short."), "survey", row) for row in range(3)]
     assert [problem["row"] for problem in serialize_issues(few)] == [0, 1, 2]
-    for count, message in ((MAX_STORED_ISSUES + 7, Message("Short.")), (400, Message("{name}", name=LONG))):
+    for count, message in (
+        (MAX_STORED_ISSUES + 7, Message("Short.")),
+        (400, Message("{name}", name=LONG)),
+    ):
         many = [Issue("code", message, "survey", row) for row in range(count)]
         *kept, last = serialize_issues(many)
         assert [problem["row"] for problem in kept] == list(range(len(kept)))

@@ -16,7 +16,9 @@ from fieldgate.imports.messages import localize_messages, serialize_message
 from fieldgate.imports.quoted_values import QUOTED, quote_values
 
 MISSING = Message(
-    "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list="missing", sheet="choices"
+    "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.",
+    list="missing",
+    sheet="choices",
 )
 QUOTES = {
     Language.ENGLISH: "“{}”",
@@ -57,7 +59,9 @@ def test_marks_of_every_language(language: Language) -> None:
         (Language.ARABIC, "17", False),
     ],
 )
-def test_text_of_the_other_direction_is_isolated(language: Language, value: str, *, isolated: bool) -> None:
+def test_text_of_the_other_direction_is_isolated(
+    language: Language, value: str, *, isolated: bool
+) -> None:
     inside = f"{FIRST_ISOLATE}{value}{END_OF_ISOLATE}" if isolated else value
     assert QUOTES[language].format(inside) in shown(Message("{name} …", name=value), language)
 
@@ -73,14 +77,19 @@ def test_a_value_cannot_end_its_isolation(value: str, language: Language) -> Non
     assert (len(inside) - len(bare)) in (0, 2)
     assert not set(bare) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
     assert bare == "".join(
-        each for each in value if each not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+        each
+        for each in value
+        if each not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     )
 
 
 def _message_texts() -> Iterator[tuple[str, ast.Call]]:
     for path in Path(fieldgate.imports.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in ("Message", "PluralMessage"):
+            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in (
+                "Message",
+                "PluralMessage",
+            ):
                 continue
             if isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value), node

@@ -16,7 +16,13 @@ from tests.imports.workbooks import xlsx
 
 PATH = "/api/v2/imports/"
 BOOK = xlsx()
-FILE = {"file": ("household.xlsx", BOOK, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")}
+FILE = {
+    "file": (
+        "household.xlsx",
+        BOOK,
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    )
+}
 EMPTY: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
 
 
@@ -36,17 +42,38 @@ async def test_anonymous_list_is_empty_and_post_is_401(service: Service) -> None
 @pytest.mark.parametrize("body_format", ["multipart", "form", "json"])
 async def test_body_formats(service: Service, path: str, body_format: str) -> None:
     headers = await auth_headers(service)
-    encoded = {"base64Encoded": f"data:x;base64,{base64.b64encode(BOOK).decode()}", "name": "household.xlsx"}
-    bodies: dict[str, Any] = {"multipart": {"files": FILE}, "form": {"data": encoded}, "json": {"json": encoded}}
+    encoded = {
+        "base64Encoded": f"data:x;base64,{base64.b64encode(BOOK).decode()}",
+        "name": "household.xlsx",
+    }
+    bodies: dict[str, Any] = {
+        "multipart": {"files": FILE},
+        "form": {"data": encoded},
+        "json": {"json": encoded},
+    }
     response = await service.client.post(path, headers=headers, **bodies[body_format])
     assert response.status_code == 201
     record = response.json()
     assert re.fullmatch(r"i[2-9A-HJ-NP-Za-km-z]{21}", record["uid"])
-    assert record == {"uid": record["uid"], "url": f"{BASE_URL}{PATH}{record['uid']}/", "status": "processing"}
+    assert record == {
+        "uid": record["uid"],
+        "url": f"{BASE_URL}{PATH}{record['uid']}/",
+        "status": "processing",
+    }
     assert response.headers["Location"] == record["url"]
     detail = (await service.get(record["url"], headers=headers)).json()
     assert list(detail) == [
-        *("url", "status", "messages", "uid", "date_created", "filename", "destination", "library", "desired_type")
+        *(
+            "url",
+            "status",
+            "messages",
+            "uid",
+            "date_created",
+            "filename",
+            "destination",
+            "library",
+            "desired_type",
+        )
     ]
     assert (detail["destination"], detail["library"], detail["desired_type"]) == (None, False, None)
     assert (detail["status"], detail["messages"], detail["filename"]) == (
@@ -56,10 +83,14 @@ async def test_body_formats(service: Service, path: str, body_format: str) -> No
     assert listed == {"count": 1, "next": None, "previous": None, "results": [detail]}
 
 
-@pytest.mark.parametrize("second", [("second.xlsx", BOOK), (None, b"text")], ids=["a file", "a field"])
+@pytest.mark.parametrize(
+    "second", [("second.xlsx", BOOK), (None, b"text")], ids=["a file", "a field"]
+)
 async def test_second_file_is_refused(service: Service, second: tuple[str | None, bytes]) -> None:
     headers = await auth_headers(service)
-    response = await service.client.post(PATH, headers=headers, files=[*FILE.items(), ("file", second)])
+    response = await service.client.post(
+        PATH, headers=headers, files=[*FILE.items(), ("file", second)]
+    )
     assert response.status_code == 400
     assert response.json() == {"file": ["Send one file at a time."]}
     assert (await service.get(PATH, headers=headers)).json()["count"] == 0
@@ -83,9 +114,17 @@ async def test_import_is_visible_to_its_user_only(service: Service) -> None:
         ({"files": {"file": ("x.xlsx", b"")}}, 400, ["file"]),
         ({"data": {"file": "just text"}}, 400, ["file"]),
         ({"json": {"base64Encoded": "!!!"}}, 400, ["base64Encoded"]),
-        ({"json": {"base64Encoded": "AAAA", "url": "http://169.254.169.254/"}}, 400, ["base64Encoded", "url"]),
+        (
+            {"json": {"base64Encoded": "AAAA", "url": "http://169.254.169.254/"}},
+            400,
+            ["base64Encoded", "url"],
+        ),
         ({"json": {"url": "http://169.254.169.254/"}}, 400, ["url"]),
-        ({"data": {"url": "https://forms.example.org/x.xlsx", "desired_type": "florb"}}, 400, ["desired_type"]),
+        (
+            {"data": {"url": "https://forms.example.org/x.xlsx", "desired_type": "florb"}},
+            400,
+            ["desired_type"],
+        ),
         ({"json": {"file": 5}}, 400, ["file"]),
         ({"files": FILE, "data": {"desired_type": "florb"}}, 400, ["desired_type"]),
         ({"files": FILE, "data": {"destination": "nonsense"}}, 400, ["destination"]),
@@ -94,7 +133,9 @@ async def test_import_is_visible_to_its_user_only(service: Service) -> None:
         ({"content": b"x", "headers": {"Content-Type": "text/plain"}}, 415, ["detail"]),
     ],
 )
-async def test_invalid_requests(service: Service, sent: dict[str, Any], status: int, fields: list[str]) -> None:
+async def test_invalid_requests(
+    service: Service, sent: dict[str, Any], status: int, fields: list[str]
+) -> None:
     headers = {**await auth_headers(service), **sent.pop("headers", {})}
     english = await service.client.post(PATH, headers=headers, **sent)
     assert (english.status_code, list(english.json())) == (status, fields)
@@ -121,7 +162,9 @@ async def test_oversized_upload_is_refused_while_it_arrives(start: StartService)
 
 
 @pytest.mark.parametrize("body_format", ["multipart", "form", "json"])
-async def test_size_limit_is_exact_for_every_body_format(start: StartService, body_format: str) -> None:
+async def test_size_limit_is_exact_for_every_body_format(
+    start: StartService, body_format: str
+) -> None:
     limit = 2 * 1024 * 1024
     data = b"PK\x03\x04" + random.Random(1).randbytes(limit - 4)
     async with start(max_upload=limit) as service:
@@ -140,22 +183,34 @@ async def test_size_limit_is_exact_for_every_body_format(start: StartService, bo
 
 async def test_queue_of_a_user_is_bounded(start: StartService) -> None:
     async with start(max_queued_imports=3) as service:
-        headers, others = {**await auth_headers(service), "Idempotency-Key": "1"}, await auth_headers(service)
+        headers, others = (
+            {**await auth_headers(service), "Idempotency-Key": "1"},
+            await auth_headers(service),
+        )
         first = await service.client.post(PATH, headers=headers, files=FILE)
         for key in ("2", "3"):
-            sent = await service.client.post(PATH, headers={**headers, "Idempotency-Key": key}, files=FILE)
+            sent = await service.client.post(
+                PATH, headers={**headers, "Idempotency-Key": key}, files=FILE
+            )
             assert sent.status_code == 201
-        refused = await service.client.post(PATH, headers={**headers, "Idempotency-Key": "4"}, files=FILE)
+        refused = await service.client.post(
+            PATH, headers={**headers, "Idempotency-Key": "4"}, files=FILE
+        )
         assert (refused.status_code, "3 of your files" in refused.json()["detail"]) == (429, True)
         assert int(refused.headers["Retry-After"]) > 0
-        assert (await service.client.post(PATH, headers=headers, files=FILE)).json() == first.json(), "a repetition"
+        assert (
+            await service.client.post(PATH, headers=headers, files=FILE)
+        ).json() == first.json(), "a repetition"
         assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
         assert (await service.get(PATH, headers=headers)).json()["count"] == 3
 
 
 async def test_storage_of_a_user_is_bounded(start: StartService, database_url: str) -> None:
     """Files of imports and content of forms count; nothing is stored beyond the limit."""
-    assets, form = "/api/v2/assets/", {"name": "A", "asset_type": "survey", "content": {"survey": []}}
+    assets, form = (
+        "/api/v2/assets/",
+        {"name": "A", "asset_type": "survey", "content": {"survey": []}},
+    )
     limit = 3 * len(BOOK)
     async with start(database_url=database_url, max_storage_per_user=limit) as service:
         username, user_id = await service.create_user()
@@ -164,19 +219,37 @@ async def test_storage_of_a_user_is_bounded(start: StartService, database_url: s
         root = {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
         created = await service.client.post(assets, headers=headers, json=form)
         for status in (201, 201, 413):
-            assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == status
-        used = (await service.get(f"/api/v2/users/{username}/", headers=root)).json()["stored_bytes"]
+            assert (
+                await service.client.post(PATH, headers=headers, files=FILE)
+            ).status_code == status
+        used = (await service.get(f"/api/v2/users/{username}/", headers=root)).json()[
+            "stored_bytes"
+        ]
         assert 2 * len(BOOK) < used < limit
         assert (await service.client.post(assets, headers=headers, files=FILE)).status_code == 413
-        large = {"survey": [{"type": "note", "name": f"n{number}", "label": "x" * 500} for number in range(20)]}
-        refused = await service.client.patch(created.json()["url"], headers=headers, json={"content": large})
+        large = {
+            "survey": [
+                {"type": "note", "name": f"n{number}", "label": "x" * 500} for number in range(20)
+            ]
+        }
+        refused = await service.client.patch(
+            created.json()["url"], headers=headers, json={"content": large}
+        )
         assert (refused.status_code, "no room left" in refused.json()["detail"]) == (413, True)
         assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
-        bot_id = await service.store.create_user(NewUser(username="bot", owner_id=user_id))  # nor a service account
-        bot = {"Authorization": f"Token {await service.store.issue_token(bot_id, IssuedBy.COMMAND, None)}"}
+        bot_id = await service.store.create_user(
+            NewUser(username="bot", owner_id=user_id)
+        )  # nor a service account
+        bot = {
+            "Authorization": f"Token {await service.store.issue_token(bot_id, IssuedBy.COMMAND, None)}"
+        }
         assert (await service.client.post(PATH, headers=bot, files=FILE)).status_code == 413
-        into = {"destination": created.json()["url"]}  # an editor cannot fill the storage of the owner
-        assert (await service.client.post(PATH, headers=root, files=FILE, data=into)).status_code == 413
+        into = {
+            "destination": created.json()["url"]
+        }  # an editor cannot fill the storage of the owner
+        assert (
+            await service.client.post(PATH, headers=root, files=FILE, data=into)
+        ).status_code == 413
         assert (await service.get(PATH, headers=headers)).json()["count"] == 2
 
 
@@ -188,7 +261,9 @@ async def test_repeated_idempotency_key_returns_first_response(service: Service)
     other = await service.client.post(PATH, headers=headers, files=FILE, data={"name": "another"})
     assert other.status_code == 422
     assert (await service.get(PATH, headers=headers)).json()["count"] == 1
-    long = await service.client.post(PATH, headers={**headers, "Idempotency-Key": "x" * 256}, files=FILE)
+    long = await service.client.post(
+        PATH, headers={**headers, "Idempotency-Key": "x" * 256}, files=FILE
+    )
     assert long.status_code == 400
 
 
@@ -213,7 +288,9 @@ async def test_import_from_url(start: StartService) -> None:
             headers = await auth_headers(service)
 
             async def post(path: str, **fields: Any) -> Any:
-                return await service.client.post(PATH, headers=headers, json={"url": host.url(path), **fields})
+                return await service.client.post(
+                    PATH, headers=headers, json={"url": host.url(path), **fields}
+                )
 
             response = await post("/household.xlsx")
             assert response.status_code == 201
@@ -224,14 +301,19 @@ async def test_import_from_url(start: StartService) -> None:
                     ("household.xlsx", BOOK)
                 ]
 
-            for path, message in (("/page", "This file is not a workbook."), ("/gone", "answered with status 404.")):
+            for path, message in (
+                ("/page", "This file is not a workbook."),
+                ("/gone", "answered with status 404."),
+            ):
                 refused = await post(path)
                 assert (refused.status_code, list(refused.json())) == (400, ["url"])
                 assert message in refused.json()["url"][0]
             host.responses["/large"] = ok_response(BOOK + b"x")
             assert (await post("/large")).status_code == 413
             request_count = len(host.requested_paths)
-            assert (await post("/household.xlsx", destination="aKm3pVw8ZtQ2xYcRnB5dFh")).status_code == 404
+            assert (
+                await post("/household.xlsx", destination="aKm3pVw8ZtQ2xYcRnB5dFh")
+            ).status_code == 404
             assert len(host.requested_paths) == request_count
             assert (await service.get(PATH, headers=headers)).json()["count"] == 1
 
@@ -259,10 +341,16 @@ async def test_repeated_idempotency_key_does_not_fetch_again(start: StartService
 
 async def test_status_filter_and_ordering(service: Service) -> None:
     headers = await auth_headers(service)
-    sent = [(await service.client.post(PATH, headers=headers, files=FILE)).json()["uid"] for _ in range(3)]
+    sent = [
+        (await service.client.post(PATH, headers=headers, files=FILE)).json()["uid"]
+        for _ in range(3)
+    ]
 
     async def listed(query: str) -> list[str]:
-        return [record["uid"] for record in (await service.get(f"{PATH}?{query}", headers=headers)).json()["results"]]
+        return [
+            record["uid"]
+            for record in (await service.get(f"{PATH}?{query}", headers=headers)).json()["results"]
+        ]
 
     assert await listed("") == sent
     assert await listed("ordering=-date_created") == sent[::-1]
@@ -278,7 +366,10 @@ async def test_status_filter_and_ordering(service: Service) -> None:
     ("written", "expected"),
     [
         ("filename*=UTF-8''na%C3%AFve.xlsx", "naïve.xlsx"),
-        ("filename=\"=?utf-8?B?bmHDr3ZlLnhsc3g=?=\"; filename*=utf-8'fr'na%C3%AFve.xlsx", "naïve.xlsx"),
+        (
+            "filename=\"=?utf-8?B?bmHDr3ZlLnhsc3g=?=\"; filename*=utf-8'fr'na%C3%AFve.xlsx",
+            "naïve.xlsx",
+        ),
         ("filename=\"naive.xlsx\"; FileName*=iso-8859-1''na%EFve.xlsx", "naïve.xlsx"),
         ("filename*=florb''na%C3%AFve.xlsx", "naïve.xlsx"),
         ("filename*=UTF-8''..%2Fetc%2Fna%C3%AFve.xlsx", "naïve.xlsx"),
@@ -291,22 +382,36 @@ async def test_status_filter_and_ordering(service: Service) -> None:
 async def test_file_name_encodings(service: Service, written: str, expected: str) -> None:
     headers = {**await auth_headers(service), "Content-Type": "multipart/form-data; boundary=x"}
     head = f'--x\r\nContent-Disposition: form-data; name="file"; {written}\r\n\r\n'.encode()
-    response = await service.client.post(PATH, headers=headers, content=head + BOOK + b"\r\n--x--\r\n")
+    response = await service.client.post(
+        PATH, headers=headers, content=head + BOOK + b"\r\n--x--\r\n"
+    )
     assert response.status_code == 201, response.text
-    assert (await service.get(response.json()["url"], headers=headers)).json()["filename"] == expected
+    assert (await service.get(response.json()["url"], headers=headers)).json()[
+        "filename"
+    ] == expected
 
 
 async def test_unknown_fields_are_reported_or_refused(service: Service) -> None:
     headers = await auth_headers(service)
-    sent: dict[str, Any] = {"files": FILE, "data": {"destinaton": "x", "zzz": "1", "lastModified": "5", "name": "a"}}
+    sent: dict[str, Any] = {
+        "files": FILE,
+        "data": {"destinaton": "x", "zzz": "1", "lastModified": "5", "name": "a"},
+    }
     response = await service.client.post(f"{PATH}?q=1", headers=headers, **sent)
-    assert (response.status_code, response.headers["Fieldgate-Ignored"]) == (201, "q, destinaton, zzz")
+    assert (response.status_code, response.headers["Fieldgate-Ignored"]) == (
+        201,
+        "q, destinaton, zzz",
+    )
     strict = {**headers, "Prefer": "handling=strict"}
     refused = await service.client.post(PATH, headers=strict, **sent)
     assert refused.status_code == 400
     assert list(refused.json()) == ["destinaton", "zzz"]
     assert refused.json()["destinaton"] == ["There is no such field. Did you mean destination?"]
-    assert refused.json()["zzz"][0].startswith("There is no such field. Known ones: assetUid, base64Encoded, ")
-    clean = await service.client.post(PATH, headers=strict, files=FILE, data={"name": "a", "totalFiles": "1"})
+    assert refused.json()["zzz"][0].startswith(
+        "There is no such field. Known ones: assetUid, base64Encoded, "
+    )
+    clean = await service.client.post(
+        PATH, headers=strict, files=FILE, data={"name": "a", "totalFiles": "1"}
+    )
     assert (clean.status_code, clean.headers["Preference-Applied"]) == (201, "handling=strict")
     assert "Fieldgate-Ignored" not in clean.headers

@@ -24,7 +24,9 @@ SLOW = many_questions()  # takes twenty seconds
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     environment = {"FIELDGATE_IMPORT_SECONDS": "600s"}
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--no-worker", environment=environment) as served:
+    with ServerProcess(
+        tmp_path_factory.mktemp("served"), "--demo", "--no-worker", environment=environment
+    ) as served:
         yield served
 
 
@@ -34,17 +36,28 @@ def page_request(client: httpx.Client, served: ServerProcess) -> httpx.Request:
     origin = {"Origin": served.base_url}
     page = client.get("/login/").text
     [token] = re.findall(r'name="csrf_token" value="(\w+)"', page)[:1] or [""]
-    assert client.post("/login/", data={**fields, "csrf_token": token}, headers=origin).status_code == 303
-    [token, *_] = re.findall(r'name="csrf_token" value="(\w+)"', client.get(PATH, headers={"Accept": "text/html"}).text)
+    assert (
+        client.post("/login/", data={**fields, "csrf_token": token}, headers=origin).status_code
+        == 303
+    )
+    [token, *_] = re.findall(
+        r'name="csrf_token" value="(\w+)"', client.get(PATH, headers={"Accept": "text/html"}).text
+    )
     form = {"csrf_token": token, "key": "x", "check": "true"}
     return client.build_request(
-        "POST", f"{PATH}?form=upload", data=form, files={"files": ("slow.xlsx", SLOW)}, headers=origin
+        "POST",
+        f"{PATH}?form=upload",
+        data=form,
+        files={"files": ("slow.xlsx", SLOW)},
+        headers=origin,
     )
 
 
 def api_request(client: httpx.Client, served: ServerProcess) -> httpx.Request:
     files = {"file": ("slow.xlsx", SLOW)}
-    return client.build_request("POST", f"{PATH}?dry_run=true", files=files, headers=headers(served))
+    return client.build_request(
+        "POST", f"{PATH}?dry_run=true", files=files, headers=headers(served)
+    )
 
 
 def send_and_close(served: ServerProcess, request: httpx.Request) -> int:

@@ -32,11 +32,17 @@ def store(database: Database) -> ImportStore:
 
 
 async def create_user(database: Database, name: str = "amina") -> int:
-    return await AccountStore(database, DataVersions(database)).create_user(NewUser(username=name, password_hash="x"))
+    return await AccountStore(database, DataVersions(database)).create_user(
+        NewUser(username=name, password_hash="x")
+    )
 
 
-async def create_import(store: ImportStore, user_id: int, name: str = "a", key: str | None = None) -> str:
-    return await store.create(user_id, parse_upload(ImportRequest(file=UploadedFile(f"{name}.xlsx", BOOK)), 10**9), key)
+async def create_import(
+    store: ImportStore, user_id: int, name: str = "a", key: str | None = None
+) -> str:
+    return await store.create(
+        user_id, parse_upload(ImportRequest(file=UploadedFile(f"{name}.xlsx", BOOK)), 10**9), key
+    )
 
 
 async def finish(database: Database, store: ImportStore, job: Job) -> None:
@@ -48,7 +54,9 @@ async def begin_earlier(database: Database, job: Job, time: timedelta) -> None:
     """Have an import begun earlier than it was."""
     begin = imports.c.claimed_at - text(str(time // timedelta(microseconds=1)))
     async with database.transaction() as connection:
-        await connection.execute(imports.update().where(imports.c.id == job.id).values(claimed_at=begin))
+        await connection.execute(
+            imports.update().where(imports.c.id == job.id).values(claimed_at=begin)
+        )
 
 
 async def test_each_import_is_claimed_once(database: Database, store: ImportStore) -> None:
@@ -82,10 +90,14 @@ async def test_oldest_first_and_fair_between_users(database: Database, store: Im
     assert [uid for uid in order if uid != single] == hundreds
 
 
-async def test_service_accounts_take_the_turns_of_their_owner(database: Database, store: ImportStore) -> None:
+async def test_service_accounts_take_the_turns_of_their_owner(
+    database: Database, store: ImportStore
+) -> None:
     owner, other = await create_user(database, "owner"), await create_user(database, "other")
     accounts = AccountStore(database, DataVersions(database))
-    bots = [await accounts.create_user(NewUser(username=f"bot{n}", owner_id=owner)) for n in range(4)]
+    bots = [
+        await accounts.create_user(NewUser(username=f"bot{n}", owner_id=owner)) for n in range(4)
+    ]
     await create_import(store, owner)
     for bot in bots:
         await create_import(store, bot)
@@ -98,7 +110,9 @@ async def test_service_accounts_take_the_turns_of_their_owner(database: Database
     assert await store.is_queue_full(bots[0], 1) is False
     for bot in bots:
         await create_import(store, bot)
-    assert [await store.is_queue_full(each, 4) for each in (owner, *bots, other)] == [True] * 5 + [False]
+    assert [await store.is_queue_full(each, 4) for each in (owner, *bots, other)] == [True] * 5 + [
+        False
+    ]
 
 
 @pytest.mark.parametrize("is_finished", [True, False])
@@ -149,11 +163,15 @@ async def test_users_of_slow_imports_leave_the_quick_worker_free(
     found = await store.leases.claim(LEASE, only_quick=True)
     assert (found and found.uid) == expected
     left = [await store.leases.claim(LEASE) for _ in range(3)]
-    assert [job and job.user_id for job in left] == [slow, slow, None], "the other worker takes what is left"
+    assert [job and job.user_id for job in left] == [slow, slow, None], (
+        "the other worker takes what is left"
+    )
 
 
 @pytest.mark.parametrize("only_quick", [False, True])
-async def test_time_of_busy_tries_counts_for_the_user(database: Database, store: ImportStore, only_quick: bool) -> None:
+async def test_time_of_busy_tries_counts_for_the_user(
+    database: Database, store: ImportStore, only_quick: bool
+) -> None:
     slow = await create_user(database, "slow")
     for _ in range(3):
         await create_import(store, slow)
@@ -190,7 +208,9 @@ async def test_imports_of_busy_tries_come_last(database: Database, store: Import
     assert order[2:] == [tried]
 
 
-async def test_purge_keeps_imports_between_two_tries(database: Database, store: ImportStore) -> None:
+async def test_purge_keeps_imports_between_two_tries(
+    database: Database, store: ImportStore
+) -> None:
     uid = await create_import(store, await create_user(database))
     first = await store.leases.claim(LEASE)
     assert first is not None
@@ -201,7 +221,9 @@ async def test_purge_keeps_imports_between_two_tries(database: Database, store: 
     assert again.uid == uid
 
 
-async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(database: Database, store: ImportStore) -> None:
+async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(
+    database: Database, store: ImportStore
+) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)
     slow = await store.leases.claim(timedelta(0))
@@ -250,12 +272,16 @@ async def test_repeated_key_returns_first_import(database: Database, store: Impo
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-async def test_user_who_left_meanwhile_imports_nothing(database: Database, store: ImportStore, key: str | None) -> None:
+async def test_user_who_left_meanwhile_imports_nothing(
+    database: Database, store: ImportStore, key: str | None
+) -> None:
     with pytest.raises(Unauthorized):
         await create_import(store, await create_user(database) + 1, key=key)
 
 
-async def test_purge_deletes_old_imports_and_their_files(database: Database, store: ImportStore) -> None:
+async def test_purge_deletes_old_imports_and_their_files(
+    database: Database, store: ImportStore
+) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)
     kept = await create_import(store, user_id, "later")
@@ -264,7 +290,10 @@ async def test_purge_deletes_old_imports_and_their_files(database: Database, sto
     await finish(database, store, job)
     assert await store.purge(now() - timedelta(days=1)) == 0
     assert await store.purge(now() + timedelta(days=1)) == 1
-    assert [row.uid for row in (await store.list_for_user(user_id, None, "date_created", PageRequest()))[1]] == [kept]
+    assert [
+        row.uid
+        for row in (await store.list_for_user(user_id, None, "date_created", PageRequest()))[1]
+    ] == [kept]
     async with database.read_transaction() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
 
@@ -279,7 +308,9 @@ async def test_file_of_an_asset_version_is_kept(database: Database, store: Impor
     await create_import(store, user_id)
     job = await store.leases.claim(LEASE)
     assert job is not None
-    new = NewAsset(owner_id=user_id, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
+    new = NewAsset(
+        owner_id=user_id, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id
+    )
     async with database.transaction() as connection:
         [(_, uid)] = await owned.create(connection, [new])
         await connection.run_sync(store.finish, job, COMPLETE, {"updated": []})
@@ -294,7 +325,9 @@ async def test_file_of_an_asset_version_is_kept(database: Database, store: Impor
     assert await count(database, files) == 0, "also if no import was deleted"
 
 
-async def test_excerpts_and_files_belong_to_their_user(database: Database, store: ImportStore) -> None:
+async def test_excerpts_and_files_belong_to_their_user(
+    database: Database, store: ImportStore
+) -> None:
     amina, brahim = await create_user(database), await create_user(database, "brahim")
     uid = await create_import(store, amina)
     assert await store.get_excerpts_for_user(amina, uid) == []
@@ -309,5 +342,7 @@ async def test_excerpts_and_files_belong_to_their_user(database: Database, store
     assert await store.get_file_for_user(brahim, uid) is None
     async with database.transaction() as connection:
         await connection.execute(imports.update().values(excerpts=None))
-        assert (await connection.execute(text("SELECT count(*) FROM imports WHERE excerpts IS NULL"))).scalar() == 1
+        assert (
+            await connection.execute(text("SELECT count(*) FROM imports WHERE excerpts IS NULL"))
+        ).scalar() == 1
     assert await store.get_excerpts_for_user(amina, uid) == [], "an import of an earlier release"

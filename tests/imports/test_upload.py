@@ -35,8 +35,13 @@ def test_default_name_is_file_name() -> None:
 
 
 def test_control_characters_are_removed_from_names() -> None:
-    sent = ImportRequest(file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff")
-    assert (parse_upload(sent, MIB).filename, parse_upload(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
+    sent = ImportRequest(
+        file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff"
+    )
+    assert (parse_upload(sent, MIB).filename, parse_upload(sent, MIB).name) == (
+        "a b [31m.xlsx",
+        "Visit",
+    )
     assert parse_upload(new_request(name="\x01"), MIB).name == "household"
 
 
@@ -75,7 +80,9 @@ def test_destination_formats(text: str) -> None:
     assert parse_upload(new_request(assetUid=text), MIB).destination_uid == UID
 
 
-@pytest.mark.parametrize("text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"])
+@pytest.mark.parametrize(
+    "text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"]
+)
 def test_invalid_destinations(text: str) -> None:
     assert invalid_fields(new_request(destination=text)) == ["destination"]
 
@@ -113,7 +120,10 @@ def test_looks_like_workbook(data: bytes, expected: bool) -> None:
 
 
 def test_digest() -> None:
-    assert parse_upload(new_request(), MIB).digest == parse_upload(new_request(totalFiles="1"), MIB).digest
+    assert (
+        parse_upload(new_request(), MIB).digest
+        == parse_upload(new_request(totalFiles="1"), MIB).digest
+    )
     for other in (
         new_request(name="x"),
         new_request(library="true"),

@@ -46,7 +46,9 @@ class ImportHarness:
 
     async def send(self, book: bytes, **fields: Any) -> str:
         name = fields.pop("filename", "household.xlsx")
-        response = await self.service.client.post(PATH, headers=self.headers, files={"file": (name, book)}, data=fields)
+        response = await self.service.client.post(
+            PATH, headers=self.headers, files={"file": (name, book)}, data=fields
+        )
         assert response.status_code == 201, response.text
         return str(response.json()["url"])
 
@@ -82,47 +84,73 @@ async def test_survey_becomes_an_asset(harness: ImportHarness) -> None:
     }
     assert {"type", "name", "label"} <= set(created["summary"]["columns"])
     asset = await harness.asset(record)
-    assert (asset["asset_type"], asset["name"], asset["version_count"]) == ("survey", "household", 1)
+    assert (asset["asset_type"], asset["name"], asset["version_count"]) == (
+        "survey",
+        "household",
+        1,
+    )
     assert [row["type"] for row in asset["content"]["survey"]] == ["text", "integer"]
     xform = await harness.service.get(asset["xform_link"], headers=harness.headers)
     assert xform.headers["Content-Type"].startswith("application/xml")
     assert "<h:html" in xform.text
 
 
-async def xform_names(harness: ImportHarness, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+async def xform_names(
+    harness: ImportHarness, asset: dict[str, Any]
+) -> tuple[str | None, str | None, str | None]:
     """Return title, id and version of an asset's XForm."""
     xform = await harness.service.get(asset["xform_link"], headers=harness.headers)
     root = ElementTree.fromstring(xform.content)
     data = root.find(".//{http://www.w3.org/2002/xforms}instance/*")
     assert data is not None
-    return root.findtext(".//{http://www.w3.org/1999/xhtml}title"), data.get("id"), data.get("version")
+    return (
+        root.findtext(".//{http://www.w3.org/1999/xhtml}title"),
+        data.get("id"),
+        data.get("version"),
+    )
 
 
 async def test_xform_has_name_of_its_asset(harness: ImportHarness) -> None:
-    first = await harness.asset(await harness.import_workbook(xlsx(), name="Household 2.0\tsurvey.xlsx"))
-    assert first["name"] == "Household 2.0 survey"
-    assert await xform_names(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None)
-    await harness.import_workbook(xlsx(), filename="second.xlsx", destination=first["uid"])
-    assert await xform_names(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None), (
-        "it keeps its name"
+    first = await harness.asset(
+        await harness.import_workbook(xlsx(), name="Household 2.0\tsurvey.xlsx")
     )
+    assert first["name"] == "Household 2.0 survey"
+    assert await xform_names(harness, first) == (
+        "Household 2.0 survey",
+        "household_2_0_survey",
+        None,
+    )
+    await harness.import_workbook(xlsx(), filename="second.xlsx", destination=first["uid"])
+    assert await xform_names(harness, first) == (
+        "Household 2.0 survey",
+        "household_2_0_survey",
+        None,
+    ), "it keeps its name"
     settings = (("form_id", "version"), ("visit_1", "7"))
     second = await harness.asset(
-        await harness.import_workbook(xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe")
+        await harness.import_workbook(
+            xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe"
+        )
     )
     assert await xform_names(harness, second) == (second["name"], "visit_1", "7")
     titled = await harness.asset(
-        await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",))))
+        await harness.import_workbook(
+            xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",)))
+        )
     )
     assert await xform_names(harness, titled) == ("Home Visit", "home_visit", None)
 
 
 async def test_renaming_an_asset_renames_its_xform(harness: ImportHarness) -> None:
     settings = (("form_title", "form_id"), ("Homes", "homes"))
-    asset = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY, settings=settings)))
+    asset = await harness.asset(
+        await harness.import_workbook(xlsx(survey=SURVEY, settings=settings))
+    )
     assert (asset["name"], asset["content"]["settings"]) == ("Homes", {"id_string": "homes"})
     name = "Roofs & <walls> \\1"
-    renamed = await harness.service.request("PATCH", asset["url"], headers=harness.headers, json={"name": name})
+    renamed = await harness.service.request(
+        "PATCH", asset["url"], headers=harness.headers, json={"name": name}
+    )
     assert renamed.status_code == 200
     assert (await xform_names(harness, asset))[0] == name
 
@@ -161,7 +189,11 @@ async def test_replacing_a_destination_keeps_older_versions(harness: ImportHarne
     assert second["messages"]["updated"][0]["uid"] == uid
     assert "created" not in second["messages"]
     asset = await harness.asset(first)
-    assert (asset["version_count"], asset["name"], len(asset["content"]["survey"])) == (2, "household", 3)
+    assert (asset["version_count"], asset["name"], len(asset["content"]["survey"])) == (
+        2,
+        "household",
+        3,
+    )
     listed = await harness.get(asset["versions"])
     assert [(version["number"], version["filename"]) for version in listed["results"]] == [
         (2, "second.xlsx"),
@@ -171,7 +203,10 @@ async def test_replacing_a_destination_keeps_older_versions(harness: ImportHarne
     assert len(old["content"]["survey"]) == 2
     file = await harness.service.get(listed["results"][0]["file"], headers=harness.headers)
     assert file.content == longer
-    assert file.headers["Content-Disposition"] == "attachment; filename=\"second.xlsx\"; filename*=UTF-8''second.xlsx"
+    assert (
+        file.headers["Content-Disposition"]
+        == "attachment; filename=\"second.xlsx\"; filename*=UTF-8''second.xlsx"
+    )
     assert (await harness.get("/api/v2/assets/"))["count"] == 1, "replaced, not duplicated"
 
 
@@ -202,11 +237,19 @@ async def test_row_count_decides_between_block_and_question(harness: ImportHarne
 
 
 async def test_collection_summary_has_languages_of_its_children(harness: ImportHarness) -> None:
-    rows = (("block", "type", "name", "label::French (fr)"), ("alone", "text", "a", "A"), (None, "text", "b", "B"))
-    [created] = (await harness.import_workbook(xlsx(library=rows), library="true"))["messages"]["created"]
+    rows = (
+        ("block", "type", "name", "label::French (fr)"),
+        ("alone", "text", "a", "A"),
+        (None, "text", "b", "B"),
+    )
+    [created] = (await harness.import_workbook(xlsx(library=rows), library="true"))["messages"][
+        "created"
+    ]
     url = f"/api/v2/assets/{created['uid']}/"
     assert (await harness.get(url))["summary"] == {"languages": ["French (fr)"]}
-    alone, other = (await harness.get("/api/v2/assets/?asset_type=question&ordering=name"))["results"]
+    alone, other = (await harness.get("/api/v2/assets/?asset_type=question&ordering=name"))[
+        "results"
+    ]
     assert alone["name"] == "alone", "a block of one question is a question, and keeps its name"
     english = xlsx(survey=(("type", "name", "label::English (en)"), ("text", "a", "A")))
     await harness.import_workbook(english, destination=alone["uid"])
@@ -236,7 +279,10 @@ async def test_library_becomes_a_collection(harness: ImportHarness) -> None:
     assert collection["name"] == "Basics"
     for field in ("destination", "assetUid"):
         into = await harness.service.client.post(
-            PATH, headers=harness.headers, files={"file": ("x.xlsx", xlsx())}, data={field: collection["uid"]}
+            PATH,
+            headers=harness.headers,
+            files={"file": ("x.xlsx", xlsx())},
+            data={field: collection["uid"]},
         )
         assert (into.status_code, list(into.json())) == (400, [field])
     refused = await harness.import_workbook(xlsx(library=LIBRARY))
@@ -277,12 +323,16 @@ async def test_invalid_form_is_refused_with_every_problem(harness: ImportHarness
 async def test_results_are_logged(harness: ImportHarness) -> None:
     """By who sent the file."""
     uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
-    await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Renamed",))), destination=uid)
+    await harness.import_workbook(
+        xlsx(survey=SURVEY, settings=(("form_title",), ("Renamed",))), destination=uid
+    )
     await harness.import_workbook(xlsx(library=LIBRARY), library="true", name="Basics")
     async with harness.service.database.read_transaction() as connection:
         query = select(log).where(log.c.credential == "import").order_by(log.c.id)
         entries = (await connection.execute(query)).all()
-        owner = (await connection.execute(select(users).where(users.c.id == entries[0].user_id))).one()
+        owner = (
+            await connection.execute(select(users).where(users.c.id == entries[0].user_id))
+        ).one()
     assert [(row.action, row.object_name) for row in entries] == [
         ("create", "household"),
         ("replace-form", "household"),
@@ -290,7 +340,9 @@ async def test_results_are_logged(harness: ImportHarness) -> None:
         ("create", "Basics"),
         *(("create", row.object_name) for row in entries[-2:]),
     ]
-    assert {(row.username, row.user_uid, row.owner_id) for row in entries} == {(owner.username, owner.uid, owner.id)}
+    assert {(row.username, row.user_uid, row.owner_id) for row in entries} == {
+        (owner.username, owner.uid, owner.id)
+    }
     assert {row.object_uid for row in entries[:3]} == {uid}
     assert "latest_version_uid" in entries[1].details
 
@@ -298,17 +350,33 @@ async def test_results_are_logged(harness: ImportHarness) -> None:
 async def test_manager_of_empty_asset_gets_submission_permissions(harness: ImportHarness) -> None:
     team = await SharingTeam.create(harness.service)
     uid = await team.create_shared_asset("empty")
-    assert await team.permissions_of(uid, "manager") == {"view_asset", "change_asset", "manage_asset"}
+    assert await team.permissions_of(uid, "manager") == {
+        "view_asset",
+        "change_asset",
+        "manage_asset",
+    }
     before = await team.history(uid)
     theirs = ImportHarness(harness.service, team.headers["editor"], harness.worker)
     record = await theirs.import_workbook(xlsx(), destination=uid)
-    assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == ("complete", "survey")
-    assert await team.permissions_of(uid, "manager") == rules.with_implied(["manage_asset"], "survey")
+    assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == (
+        "complete",
+        "survey",
+    )
+    assert await team.permissions_of(uid, "manager") == rules.with_implied(
+        ["manage_asset"], "survey"
+    )
     assert await team.permissions_of(uid, "editor") == {"view_asset", "change_asset"}
     after = await team.history(uid)
     new = after[: len(after) - len(before)]
     assert {
-        (row["act"], last_segment(row["by"]), last_segment(row["user"]), row["effect"], row["reason"]) for row in new
+        (
+            row["act"],
+            last_segment(row["by"]),
+            last_segment(row["user"]),
+            row["effect"],
+            row["reason"],
+        )
+        for row in new
     } == {("import", "editor", "manager", "granted", "implied")}
     assert len(new) == 5
     await theirs.import_workbook(xlsx(), destination=uid)
@@ -321,13 +389,20 @@ async def test_members_of_a_team_import_until_they_are_removed(harness: ImportHa
     await share(team, uid, wash, "manage_asset")
     theirs = ImportHarness(harness.service, team.headers["ann"], harness.worker)
     record = await theirs.import_workbook(xlsx(), destination=uid)
-    assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == ("complete", "survey")
-    assert await held(team, uid, "bob") == rules.with_implied(["manage_asset"], "survey"), "as managers themselves"
+    assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == (
+        "complete",
+        "survey",
+    )
+    assert await held(team, uid, "bob") == rules.with_implied(["manage_asset"], "survey"), (
+        "as managers themselves"
+    )
     waiting = await theirs.send(xlsx(), destination=uid)
     await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
     await harness.worker.process_one()
     assert (await theirs.get(waiting))["messages"]["error_type"] == "destination_not_allowed"
-    assert (await team.request("owner", "GET", f"/api/v2/assets/{uid}/")).json()["version_count"] == 2
+    assert (await team.request("owner", "GET", f"/api/v2/assets/{uid}/")).json()[
+        "version_count"
+    ] == 2
 
 
 async def test_destination_deleted_before_processing(harness: ImportHarness) -> None:
@@ -356,7 +431,9 @@ async def test_destination_changed_during_processing(
             method, f"/api/v2/assets/{uid}/", headers=harness.headers, json={"name": "Another"}
         )
         under_way.append(asyncio.create_task(request))
-        await asyncio.wait(under_way, timeout=0.3)  # longer than a request takes that does not wait for a lock
+        await asyncio.wait(
+            under_way, timeout=0.3
+        )  # longer than a request takes that does not wait for a lock
         return found
 
     monkeypatch.setattr(AssetStore, "find", and_meanwhile)
@@ -372,7 +449,10 @@ async def test_destination_changed_during_processing(
 
 @pytest.mark.parametrize("if_exists", ["", "ask"])
 async def test_owner_leaves_during_processing(
-    harness: ImportHarness, if_exists: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    harness: ImportHarness,
+    if_exists: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     await harness.send(xlsx(), if_exists=if_exists)
     parse, loop = runner.parse_in_sandbox, asyncio.get_running_loop()
@@ -392,7 +472,9 @@ async def test_owner_leaves_during_processing(
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_of_two_equal_files_at_the_same_moment_one_is_a_question(harness: ImportHarness) -> None:
+async def test_of_two_equal_files_at_the_same_moment_one_is_a_question(
+    harness: ImportHarness,
+) -> None:
     database = harness.service.database
     urls = [await harness.send(xlsx(), if_exists="ask") for _ in range(2)]
     async with database.transaction() as holder:
@@ -417,10 +499,16 @@ LIMITS = runner.SandboxLimits(memory_bytes=128 * 2**20, cpu_seconds=1)
     ],
 )
 async def test_sandbox_failures_are_explained(
-    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch, parse_function: Any, argument: Any, error_type: str
+    harness: ImportHarness,
+    monkeypatch: pytest.MonkeyPatch,
+    parse_function: Any,
+    argument: Any,
+    error_type: str,
 ) -> None:
     monkeypatch.setattr(
-        runner, "parse_in_sandbox", lambda *_: runner.run_in_process(parse_function, (argument,), LIMITS)
+        runner,
+        "parse_in_sandbox",
+        lambda *_: runner.run_in_process(parse_function, (argument,), LIMITS),
     )
     messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
@@ -437,7 +525,9 @@ def busy_machine() -> Iterator[list[runner.SandboxLimits]]:
     asked: list[runner.SandboxLimits] = []
 
     def stop(*arguments: Any) -> Any:
-        asked.extend(argument for argument in arguments if isinstance(argument, runner.SandboxLimits))
+        asked.extend(
+            argument for argument in arguments if isinstance(argument, runner.SandboxLimits)
+        )
         return runner.run_in_process(failing_readers.get_no_processor_time, (b"",), limits)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -449,7 +539,9 @@ def busy_machine() -> Iterator[list[runner.SandboxLimits]]:
 
 async def _end_delays(database: Database) -> None:
     async with database.transaction() as connection:
-        await connection.execute(imports.update().values(lease_until=database.current_time(timedelta(seconds=-1))))
+        await connection.execute(
+            imports.update().values(lease_until=database.current_time(timedelta(seconds=-1)))
+        )
 
 
 async def test_import_is_tried_again_after_a_busy_time(harness: ImportHarness) -> None:
@@ -523,7 +615,9 @@ async def test_too_many_attempts_fail_the_import(harness: ImportHarness, databas
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
 
 
-async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lease_is_renewed_during_long_work(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = await harness.send(xlsx())
     store = ImportStore(harness.service.database, harness.service.data_versions)
     parse, renew, may_go_on = runner.parse_in_sandbox, ImportLeases.renew, threading.Event()
@@ -547,14 +641,18 @@ async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeyp
     async with asyncio.timeout(30):
         while left and not working.done():
             await asyncio.sleep(0.05)
-    assert await store.leases.claim(timedelta(seconds=30)) is None, "the first lease ran out long ago"
+    assert await store.leases.claim(timedelta(seconds=30)) is None, (
+        "the first lease ran out long ago"
+    )
     may_go_on.set()
     assert await working
     assert (await harness.get(url))["status"] == "complete"
     assert not [task for task in asyncio.all_tasks() if "_renew_lease" in repr(task)]
 
 
-@pytest.mark.parametrize("book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"])
+@pytest.mark.parametrize(
+    "book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"]
+)
 async def test_result_is_retried_while_database_is_unavailable(
     harness: ImportHarness, book: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -601,7 +699,9 @@ def _before_statements(call: Callable[..., None]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_idle_worker_behind_a_pooler_asks_seldom(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_worker_behind_a_pooler_asks_seldom(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There each look for new imports is a statement. Five looks are those of one second."""
     looks = 0
     query = DataVersions._query_postgres

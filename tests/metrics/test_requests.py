@@ -23,7 +23,9 @@ print(metrics.to_prometheus().decode())
 
 def samples_of(exposition: str) -> dict[str, float]:
     return {
-        " ".join([sample.name, *(value for _, value in sorted(sample.labels.items()))]): sample.value
+        " ".join(
+            [sample.name, *(value for _, value in sorted(sample.labels.items()))]
+        ): sample.value
         for family in text_string_to_metric_families(exposition)
         for sample in family.samples
     }
@@ -50,7 +52,11 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
 
     def count(number: int) -> dict[str, float]:
         command = [sys.executable, "-c", COUNTING, str(number)]
-        return samples_of(subprocess.run(command, check=True, env=environment, capture_output=True, text=True).stdout)
+        return samples_of(
+            subprocess.run(
+                command, check=True, env=environment, capture_output=True, text=True
+            ).stdout
+        )
 
     count(9)
     samples = count(2)

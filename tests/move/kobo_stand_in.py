@@ -6,7 +6,12 @@ from typing import Any
 
 from tests.client.stand_ins.kobo import INNER_ADDRESS, INNER_HOST, TOKEN, kobo_asset, uid_of
 from tests.client.stand_ins.lenient_pages import KoboPages, page_of
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 OWNER = "amina"
 OWNED = ("view_asset", "change_asset", "manage_asset")
@@ -27,7 +32,10 @@ CONTENT: dict[str, Any] = {
     "translations": [None],
     "translated": ["label"],
 }  # fmt: skip
-BROKEN = {**CONTENT, "survey": [{"type": "calculate", "name": "x", "calculation": "1 +", "$kuid": "e1b2c3d4e"}]}
+BROKEN = {
+    **CONTENT,
+    "survey": [{"type": "calculate", "name": "x", "calculation": "1 +", "$kuid": "e1b2c3d4e"}],
+}
 
 
 class KoboServer:
@@ -55,7 +63,9 @@ class KoboServer:
 
     def _inherited(self, uid: str) -> list[tuple[str, str, Any]]:
         parent = (self.assets[uid]["parent"] or "").partition("/assets/")[2].partition("/")[0]
-        return [row for row in self.rows.get(parent, ()) if row[1] in ("view_asset", "change_asset")]
+        return [
+            row for row in self.rows.get(parent, ()) if row[1] in ("view_asset", "change_asset")
+        ]
 
     def respond(self, request: ReceivedRequest) -> Reply:
         number = len(self.server.requests)
@@ -79,7 +89,11 @@ class KoboServer:
             case ["assets", uid] if uid in self.assets:
                 return json_reply(self.assets[uid])
             case ["assets", uid, "permission-assignments"] if uid in self.assets:
-                rows = [*((self.username, each, None) for each in OWNED), *self.rows[uid], *self._inherited(uid)]
+                rows = [
+                    *((self.username, each, None) for each in OWNED),
+                    *self.rows[uid],
+                    *self._inherited(uid),
+                ]
                 return json_reply([_row(uid, *row) for row in rows])
         return Reply(404, b"Resource not found (404)", content_type="text/html")
 
@@ -93,7 +107,9 @@ def _row(uid: str, user: str, permission: str, filters: Any) -> dict[str, Any]:
         "label": permission,
     }
     if filters:
-        row["partial_permissions"] = [{"url": f"{root}/permissions/view_submissions/", "filters": filters}]  # type: ignore[assignment]
+        row["partial_permissions"] = [
+            {"url": f"{root}/permissions/view_submissions/", "filters": filters}
+        ]  # type: ignore[assignment]
     return row
 
 
@@ -110,10 +126,17 @@ def project(count: int, people: list[str], **options: Any) -> KoboServer:
             continue
         uid = kobo.add(number, parent=collections[-1] if collections and number % 3 else None)
         kobo.rows[uid] = [(each, "view_asset", None) for each in people[2:]]
-        kobo.rows[uid] += [(people[2], "add_submissions", None), (people[3], "partial_submissions", [{"a": number}])]
+        kobo.rows[uid] += [
+            (people[2], "add_submissions", None),
+            (people[3], "partial_submissions", [{"a": number}]),
+        ]
         if number % 4 == 0:
             kobo.rows[uid].append((people[0], "view_asset", None))  # directly, too
-        fields = {"has_deployment": True, "deployment__active": number % 2 == 0, "deployed_version_id": "vX"}
+        fields = {
+            "has_deployment": True,
+            "deployment__active": number % 2 == 0,
+            "deployed_version_id": "vX",
+        }
         kobo.assets[uid] |= fields | {"version_id": "vX", "tag_string": f"tag{number}"}
     kobo.assets[uid_of(1)]["content"] = BROKEN
     return kobo
@@ -121,5 +144,8 @@ def project(count: int, people: list[str], **options: Any) -> KoboServer:
 
 def counted(rows: list[Any]) -> Counter[tuple[str, str]]:
     """Assignments by user and permission, without the owner's."""
-    names = (tuple(str(row[key]).rstrip("/").rpartition("/")[2] for key in ("user", "permission")) for row in rows)
+    names = (
+        tuple(str(row[key]).rstrip("/").rpartition("/")[2] for key in ("user", "permission"))
+        for row in rows
+    )
     return Counter((user, permission) for user, permission in names if user != OWNER)

@@ -29,15 +29,30 @@ PUBLIC = "AnonymousUser"
 CONTENT: dict[str, Any] = {
     "survey": [
         {"type": "text", "name": "who", "label": ["Who?", "Qui ?"]},
-        {"type": "select_one", "select_from_list_name": "yn", "name": "ok", "label": ["Well?", None]},
+        {
+            "type": "select_one",
+            "select_from_list_name": "yn",
+            "name": "ok",
+            "label": ["Well?", None],
+        },
     ],
     "choices": [{"list_name": "yn", "name": "y", "label": ["Yes", "Oui"]}],
     "settings": {"form_title": "Title of the form", "id_string": "visit"},
     "translations": ["English (en)", "French (fr)"],
 }
-BROKEN: dict[str, Any] = {"survey": [{"type": "calculate", "name": "x", "calculation": "1 +"}], "translations": [None]}
+BROKEN: dict[str, Any] = {
+    "survey": [{"type": "calculate", "name": "x", "calculation": "1 +"}],
+    "translations": [None],
+}
 # What a record has anew: keys of times, versions and assignments.
-_NEW = {"version_id", "deployed_version_id", "date_deployed", "date_created", "date_modified", "deployed_versions"}
+_NEW = {
+    "version_id",
+    "deployed_version_id",
+    "date_deployed",
+    "date_created",
+    "date_modified",
+    "deployed_versions",
+}
 _NEW |= {"version__content_hash", "version_count", "last_modified_by", "$kuid"}
 
 
@@ -51,7 +66,9 @@ class Place:
 
     async def add_user(self, name: str, **details: Any) -> None:
         _, self.ids[name] = await self.service.create_user(name, **details)
-        self.tokens[name] = await self.service.store.issue_token(self.ids[name], IssuedBy.COMMAND, None)
+        self.tokens[name] = await self.service.store.issue_token(
+            self.ids[name], IssuedBy.COMMAND, None
+        )
 
     async def request(self, method: str, path: str, json: Any = None, *, by: str = "amina") -> Any:
         headers = {"Authorization": f"Token {self.tokens[by]}"}
@@ -65,7 +82,9 @@ class Place:
             fields["parent"] = f"/api/v2/assets/{fields['parent']}/"
         return str((await self.request("POST", "assets/", fields, by=by))["uid"])
 
-    async def share(self, uid: str, user: str, permission: str, *, by: str = "amina", **fields: Any) -> None:
+    async def share(
+        self, uid: str, user: str, permission: str, *, by: str = "amina", **fields: Any
+    ) -> None:
         body = {"user": user, "permission": permission, **fields}
         await self.request("POST", f"assets/{uid}/permission-assignments/", body, by=by)
 
@@ -83,7 +102,10 @@ class Place:
         """Numbers of assets, versions and assignments."""
         tables = assets, versions, assignments
         async with self.service.database.read_transaction() as connection:
-            found = [(await connection.execute(select(func.count()).select_from(each))).scalar_one() for each in tables]
+            found = [
+                (await connection.execute(select(func.count()).select_from(each))).scalar_one()
+                for each in tables
+            ]
         return tuple(found)  # type: ignore[return-value]
 
 
@@ -94,10 +116,14 @@ def without(value: Any, keys: set[str]) -> Any:
 
 
 @asynccontextmanager
-async def places(folder: Path, *names: str, source_url: str = "") -> AsyncIterator[tuple[Place, Place]]:
+async def places(
+    folder: Path, *names: str, source_url: str = ""
+) -> AsyncIterator[tuple[Place, Place]]:
     """A source and a target, each with these users."""
     async with (
-        run_service(Settings(data=folder / "source", database_url=source_url, access_log=False)) as source,
+        run_service(
+            Settings(data=folder / "source", database_url=source_url, access_log=False)
+        ) as source,
         run_service(Settings(data=folder / "target", access_log=False)) as target,
     ):
         both = Place(source), Place(target)
@@ -110,7 +136,9 @@ async def places(folder: Path, *names: str, source_url: str = "") -> AsyncIterat
 def server_source(place: Place, *users: str) -> ServerSource:
     transport = httpx.ASGITransport(place.service.app)
     options = ConnectionOptions(retries=QUICK_RETRIES, transport=transport)
-    return ServerSource(BASE_URL, {name: place.tokens[name] for name in users or ("amina",)}, options)
+    return ServerSource(
+        BASE_URL, {name: place.tokens[name] for name in users or ("amina",)}, options
+    )
 
 
 async def move(
@@ -126,7 +154,12 @@ async def move(
     people = People(target.service.database, dict(users or {}), invites, may_invite=may_invite)
     try:
         report = await run_move(
-            target.service.database, Settings(), source, people, ignore_progress, is_dry_run=is_dry_run
+            target.service.database,
+            Settings(),
+            source,
+            people,
+            ignore_progress,
+            is_dry_run=is_dry_run,
         )
     finally:
         await source.close()
@@ -164,6 +197,9 @@ async def fill(place: Place, count: int, people: Sequence[str], *, by: str = "am
     for number, uid in enumerate(uids):
         body: list[dict[str, Any]] = [{"user": name, "permission": "view_asset"} for name in people]
         filters = [{"url": "view_submissions", "filters": [{"_submitted_by": f"user{number}"}]}]
-        body[number % len(body)] |= {"permission": "partial_submissions", "partial_permissions": filters}
+        body[number % len(body)] |= {
+            "permission": "partial_submissions",
+            "partial_permissions": filters,
+        }
         await place.request("POST", f"assets/{uid}/permission-assignments/bulk/", body, by=by)
     return uids

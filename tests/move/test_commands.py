@@ -21,7 +21,9 @@ def run(data: Path, *arguments: str, token: str = TOKEN) -> CompletedProcess[str
 
 
 def create_user(data: Path, name: str) -> None:
-    done = run_command("user", "create", name, "--password-stdin", data=data, stdin="a long password\n")
+    done = run_command(
+        "user", "create", name, "--password-stdin", data=data, stdin="a long password\n"
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -37,7 +39,9 @@ def test_there_and_back(tmp_path: Path) -> None:
         planned = run(data, "move-in", address, "--report", str(report))
         done = run(data, "move-in", address, "--yes", "--invite", str(links))
         again = run(data, "move-in", address, "--yes")
-    assert planned.returncode == done.returncode == again.returncode == 0, planned.stderr + done.stderr
+    assert planned.returncode == done.returncode == again.returncode == 0, (
+        planned.stderr + done.stderr
+    )
     assert "lena is not here. Not assigned: view_asset" in planned.stdout
     assert planned.stdout.endswith(
         "assets: to create 2, to change 0, unchanged 0, kept as they are here 0, not moved 0\n"
@@ -46,7 +50,9 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert "\x1b" not in planned.stdout
     assert "\u202e" not in planned.stdout
     assert done.stdout.startswith(f"users created (links, valid for a day, in {links}): ")
-    assert done.stdout.endswith("assets: created 2, changed 0, unchanged 0, kept as they are here 0, not moved 0\n")
+    assert done.stdout.endswith(
+        "assets: created 2, changed 0, unchanged 0, kept as they are here 0, not moved 0\n"
+    )
     assert "unchanged 2" in again.stdout
     assert stat.S_IMODE(links.stat().st_mode) == 0o600
     assert len(links.read_text().splitlines()) == 3
@@ -55,7 +61,12 @@ def test_there_and_back(tmp_path: Path) -> None:
     rows = list(load_workbook(report).active.iter_rows(values_only=True))
     assert rows[0][:3] == ("action", "type", "name")
     assert {row[2] for row in rows[1:]} == {"=1+1 [31mred", "Plain"} or "=1+1" in str(rows)
-    assert all(cell.data_type == "s" for row in load_workbook(report).active.iter_rows() for cell in row if cell.value)
+    assert all(
+        cell.data_type == "s"
+        for row in load_workbook(report).active.iter_rows()
+        for cell in row
+        if cell.value
+    )
 
     out = run(data, "move-out", str(folder))
     assert (out.returncode, out.stdout) == (0, "assets written 2\n"), out.stderr
@@ -78,9 +89,21 @@ def test_there_and_back(tmp_path: Path) -> None:
         (("move-in", "http://a:b@127.0.0.1:1"), TOKEN, "Do not write credentials into the URL"),
         (("move-in", "ftp://127.0.0.1"), TOKEN, "It must begin with https://"),
         (("move-in", "nowhere"), TOKEN, "nowhere is no complete folder of move-out"),
-        (("move-in", "http://127.0.0.1:1", "--users", "FILE"), TOKEN, "must have the columns source and username"),
-        (("move-in", "http://127.0.0.1:1", "--accounts", "FILE"), TOKEN, "must have the columns username and token"),
-        (("move-in", "http://127.0.0.1:1", "--accounts", "none.csv"), TOKEN, "none.csv cannot be read"),
+        (
+            ("move-in", "http://127.0.0.1:1", "--users", "FILE"),
+            TOKEN,
+            "must have the columns source and username",
+        ),
+        (
+            ("move-in", "http://127.0.0.1:1", "--accounts", "FILE"),
+            TOKEN,
+            "must have the columns username and token",
+        ),
+        (
+            ("move-in", "http://127.0.0.1:1", "--accounts", "none.csv"),
+            TOKEN,
+            "none.csv cannot be read",
+        ),
         (
             ("move-in", "http://127.0.0.1:1", "--report", "none/r.xlsx"),
             TOKEN,
@@ -90,7 +113,9 @@ def test_there_and_back(tmp_path: Path) -> None:
         (("move-out", "."), TOKEN, "exists. Name a new folder."),
     ],
 )
-def test_errors_say_what_to_do(tmp_path: Path, arguments: tuple[str, ...], token: str, message: str) -> None:
+def test_errors_say_what_to_do(
+    tmp_path: Path, arguments: tuple[str, ...], token: str, message: str
+) -> None:
     create_user(tmp_path / "data", "amina")
     (tmp_path / "table.csv").write_text("one,two\nx,y\n")
     given = [str(tmp_path / "table.csv") if each == "FILE" else each for each in arguments]

@@ -39,17 +39,24 @@ async def test_out_and_in_again(database_url: str, tmp_path: Path) -> None:
     async with places(tmp_path, source_url=database_url) as (source, target):
         uids = await furnish(source)
         await source.request("POST", "teams/", {"name": "WASH"})
-        await EventStore(source.service.database, source.service.data_versions).upsert([make_event(1)])
+        await EventStore(source.service.database, source.service.data_versions).upsert(
+            [make_event(1)]
+        )
         headers = {"Authorization": f"Token {source.tokens['amina']}"}
         upload = await source.service.client.post(
-            "/api/v2/assets/", data={"name": "Uploaded"}, files={"file": ("Höhe.xlsx", xlsx())}, headers=headers
+            "/api/v2/assets/",
+            data={"name": "Uploaded"},
+            files={"file": ("Höhe.xlsx", xlsx())},
+            headers=headers,
         )
         assert upload.status_code == 201, upload.text
         uids["uploaded"] = upload.json()["uid"]
         folder = await write(source, tmp_path / "out")
         results = await move(target, folder)
         assert actions(results) == {MoveAction.CREATE}
-        assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == ["WASH"]
+        assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == [
+            "WASH"
+        ]
         event = await EventStore(target.service.database, target.service.data_versions).find(1)
         assert event is not None
         assert event.event == make_event(1)
@@ -73,35 +80,56 @@ async def test_teams(tmp_path: Path) -> None:
         await source.share(uid, "lena", "view_asset")
         folder = await write(source, tmp_path / "out")
         people = People(target.service.database, {})
-        report = await run_move(target.service.database, Settings(), folder, people, ignore_progress, is_dry_run=False)
+        report = await run_move(
+            target.service.database, Settings(), folder, people, ignore_progress, is_dry_run=False
+        )
         assert report.notes == ["There are several teams Twice. Rename them before you move."] * 2
         assert [each.reasons for each in report.results] == [[]]
         found = (await target.request("GET", "teams/"))["results"]
         assert [each["name"] for each in found] == ["WASH"]
         members = await target.request("GET", f"teams/{found[0]['uid']}/members/")
-        assert {each["user"].rsplit("/", 2)[1] for each in members["results"]} == {"amina", "omar", "lena"}
+        assert {each["user"].rsplit("/", 2)[1] for each in members["results"]} == {
+            "amina",
+            "omar",
+            "lena",
+        }
 
         def named(rows: list[dict[str, object]]) -> list[object]:
-            return [(row.get("user"), row.get("team__name"), row["permission"], row.get("inherited")) for row in rows]
+            return [
+                (row.get("user"), row.get("team__name"), row["permission"], row.get("inherited"))
+                for row in rows
+            ]
 
-        assert sorted(map(str, named(await target.rows(uid)))) == sorted(map(str, named(await source.rows(uid))))
+        assert sorted(map(str, named(await target.rows(uid)))) == sorted(
+            map(str, named(await source.rows(uid)))
+        )
         other = People(target.service.database, {})  # a second run creates nothing again
-        again = await run_move(target.service.database, Settings(), folder, other, ignore_progress, is_dry_run=False)
+        again = await run_move(
+            target.service.database, Settings(), folder, other, ignore_progress, is_dry_run=False
+        )
         assert [each.action for each in again.results] == [MoveAction.UNCHANGED]
         assert len((await target.request("GET", "teams/"))["results"]) == 1
 
 
 async def test_events(tmp_path: Path) -> None:
     async with places(tmp_path, "amina") as (source, target):
-        stores = [EventStore(each.service.database, DataVersions(each.service.database)) for each in (source, target)]
+        stores = [
+            EventStore(each.service.database, DataVersions(each.service.database))
+            for each in (source, target)
+        ]
         events = [make_event(number) for number in range(1, 4)]
         await stores[0].upsert(events)
         own = make_event(2, name={"en": "Changed here"})
         await stores[1].upsert([own])
         folder = await write(source, tmp_path / "out")
         for is_dry_run in (True, False):
-            created, notes = await move_events(target.service.database, folder.read_events(), is_dry_run=is_dry_run)
-            assert (created, notes) == (2, ["Events that are here already, and stay as they are: 1."])
+            created, notes = await move_events(
+                target.service.database, folder.read_events(), is_dry_run=is_dry_run
+            )
+            assert (created, notes) == (
+                2,
+                ["Events that are here already, and stay as they are: 1."],
+            )
         found = [await stores[1].find(number) for number in (1, 2, 3)]
         assert [each and each.event for each in found] == [events[0], own, events[2]]
 
@@ -124,12 +152,16 @@ async def test_one_user(tmp_path: Path) -> None:
     async with places(tmp_path) as (source, target):
         await source.create(name="A", asset_type="empty")
         uid = await source.create(name="B", asset_type="empty", by="omar")
-        await EventStore(source.service.database, DataVersions(source.service.database)).upsert([make_event(1)])
+        await EventStore(source.service.database, DataVersions(source.service.database)).upsert(
+            [make_event(1)]
+        )
         folder = await write(source, tmp_path / "out", source.ids["omar"])
         assert set(await move(target, folder)) == {uid}
         assert list(folder.read_events()) == []
         async with target.service.database.read_transaction() as connection:
-            assert (await connection.execute(select(assets.c.owner_id))).scalars().all() == [target.ids["omar"]]
+            assert (await connection.execute(select(assets.c.owner_id))).scalars().all() == [
+                target.ids["omar"]
+            ]
 
 
 async def test_a_workbook_that_could_not_be_uploaded_is_left_out(tmp_path: Path) -> None:
@@ -141,7 +173,9 @@ async def test_a_workbook_that_could_not_be_uploaded_is_left_out(tmp_path: Path)
         files[2].write_bytes(files[0].read_bytes() + b" " * 1_000_000)
         settings = Settings(max_upload=1_000_000)
         people = People(target.service.database, {})
-        report = await run_move(target.service.database, settings, folder, people, ignore_progress, is_dry_run=False)
+        report = await run_move(
+            target.service.database, settings, folder, people, ignore_progress, is_dry_run=False
+        )
         assert [(each.action, len(each.reasons)) for each in report.results] == [
             (MoveAction.CREATE, 0),
             (MoveAction.CREATE, 1),
@@ -149,14 +183,19 @@ async def test_a_workbook_that_could_not_be_uploaded_is_left_out(tmp_path: Path)
         ]
         assert "not a workbook" in report.results[1].reasons[0]
         assert "too large" in report.results[2].reasons[0]
-        kept = [await workbook(target, uid) == file.read_bytes() for uid, file in zip(uids, files, strict=True)]
+        kept = [
+            await workbook(target, uid) == file.read_bytes()
+            for uid, file in zip(uids, files, strict=True)
+        ]
         assert kept == [True, False, False]
 
 
 async def test_names_that_are_too_long_are_cut(tmp_path: Path) -> None:
     async with places(tmp_path) as (source, target):
         team = await source.request("POST", "teams/", {"name": "WASH"})
-        uids = {name: await source.create(name=name, content=CONTENT) for name in ("Survey", "Owned")}
+        uids = {
+            name: await source.create(name=name, content=CONTENT) for name in ("Survey", "Owned")
+        }
         await source.share(uids["Survey"], "team:WASH", "change_asset")
         await write(source, tmp_path / "out")
         for file in (tmp_path / "out").rglob("*"):
@@ -164,16 +203,27 @@ async def test_names_that_are_too_long_are_cut(tmp_path: Path) -> None:
                 lines = file.read_text().replace("WASH", "W" * 101).splitlines(keepends=True)
                 for position, line in enumerate(lines):
                     if uids["Survey"] in line:
-                        lines[position] = line.replace('"name":"Title of the form"', f'"name":"{"S" * 256}"')
+                        lines[position] = line.replace(
+                            '"name":"Title of the form"', f'"name":"{"S" * 256}"'
+                        )
                     elif uids["Owned"] in line:
-                        lines[position] = line.replace('"owner__username":"amina"', f'"owner__username":"{"o" * 9999}"')
+                        lines[position] = line.replace(
+                            '"owner__username":"amina"', f'"owner__username":"{"o" * 9999}"'
+                        )
                 file.write_text("".join(lines))
         folder, people = FolderSource(tmp_path / "out"), People(target.service.database, {})
-        report = await run_move(target.service.database, Settings(), folder, people, ignore_progress, is_dry_run=False)
-        assert report.notes == [f"The name of the team {'W' * 100} is longer there. It was cut to 100 characters."]
+        report = await run_move(
+            target.service.database, Settings(), folder, people, ignore_progress, is_dry_run=False
+        )
+        assert report.notes == [
+            f"The name of the team {'W' * 100} is longer there. It was cut to 100 characters."
+        ]
         results = {each.source_uid: each for each in report.results}
         moved, refused = results[uids["Survey"]], results[uids["Owned"]]
-        assert (moved.name, moved.reasons) == ("S" * 255, ["Its name is longer there. It was cut to 255 characters."])
+        assert (moved.name, moved.reasons) == (
+            "S" * 255,
+            ["Its name is longer there. It was cut to 255 characters."],
+        )
         assert (refused.action, refused.owner) == (MoveAction.SKIP, "o" * 150)
         [found] = (await target.request("GET", "teams/"))["results"]
         assert (found["name"], found["uid"] == team["uid"]) == ("W" * 100, False)
@@ -183,7 +233,9 @@ async def test_names_that_are_too_long_are_cut(tmp_path: Path) -> None:
         assert names == ["S" * 250 + ".xlsx"]
         again = FolderSource(tmp_path / "out")
         people = People(target.service.database, {})
-        report = await run_move(target.service.database, Settings(), again, people, ignore_progress, is_dry_run=False)
+        report = await run_move(
+            target.service.database, Settings(), again, people, ignore_progress, is_dry_run=False
+        )
         assert report.results[-1].action is MoveAction.SKIP
         assert {each.action for each in report.results} == {MoveAction.UNCHANGED, MoveAction.SKIP}
 
@@ -196,7 +248,9 @@ async def test_workbooks_count_for_the_quota(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes() + b" " * 1_000_000)
         settings = Settings(max_storage_per_user=1_000_000)
         people = People(target.service.database, {})
-        report = await run_move(target.service.database, settings, folder, people, ignore_progress, is_dry_run=False)
+        report = await run_move(
+            target.service.database, settings, folder, people, ignore_progress, is_dry_run=False
+        )
         assert [each.action for each in report.results] == [MoveAction.SKIP]
         assert "There is no room left" in report.results[0].reasons[0]
 
@@ -218,7 +272,9 @@ async def test_tables_that_a_spreadsheet_saved(tmp_path: Path) -> None:
         assert results[uids[0]].assignments == 1
         assert "must have the columns user,permission," in results[uids[1]].reasons[0]
         assert "has null characters" in results[uids[2]].reasons[0]
-        assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == ["WASH"]
+        assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == [
+            "WASH"
+        ]
 
 
 async def test_a_table_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
@@ -263,7 +319,9 @@ async def test_a_hostile_folder_does_no_harm(tmp_path: Path) -> None:
         assert (results[uid].action, results[other].action) == (MoveAction.SKIP, MoveAction.CREATE)
         assert "symbolic link" in results[uid].reasons[0]
         record = (folder / "assets.ndjson").read_bytes()
-        (folder / "assets.ndjson").write_bytes(record.replace(uid.encode(), b"../../" + uid[6:].encode()))
+        (folder / "assets.ndjson").write_bytes(
+            record.replace(uid.encode(), b"../../" + uid[6:].encode())
+        )
         with pytest.raises(MoveError, match="not valid"):
             await move(target, FolderSource(folder))
         (folder / "index.json").unlink()

@@ -15,14 +15,26 @@ from fieldgate.move.plan import MoveAction
 from fieldgate.move.source_assets import MoveError
 from tests.accounts.disabled_users import disable_user
 from tests.conftest import nightly_only
-from tests.move.places import BROKEN, CONTENT, PUBLIC, Place, actions, fill, move, places, server_source
+from tests.move.places import (
+    BROKEN,
+    CONTENT,
+    PUBLIC,
+    Place,
+    actions,
+    fill,
+    move,
+    places,
+    server_source,
+)
 
 PARTIAL = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": ["bob", "omar"]}}]}]
 
 
 async def furnish(source: Place) -> dict[str, str]:
     """Assets of all types, with everything that can be moved."""
-    uids = {"collection": await source.create(name="Kenya", asset_type="collection", tag_string="a,b")}
+    uids = {
+        "collection": await source.create(name="Kenya", asset_type="collection", tag_string="a,b")
+    }
     collection = uids["collection"]
     uids["inside"] = await source.create(
         name="Visit", content=CONTENT, parent=collection, settings={"sector": {"x": 1}}
@@ -30,9 +42,13 @@ async def furnish(source: Place) -> dict[str, str]:
     uids["archived"] = await source.create(name="Old", content=CONTENT, tag_string="old")
     uids["template"] = await source.create(name="T", asset_type="template", content=CONTENT)
     questions = {**CONTENT, "settings": {}}
-    uids["block"] = await source.create(name="Both", asset_type="block", content=questions, parent=collection)
+    uids["block"] = await source.create(
+        name="Both", asset_type="block", content=questions, parent=collection
+    )
     uids["question"] = await source.create(
-        name="One", asset_type="question", content={**questions, "survey": CONTENT["survey"][:1], "choices": []}
+        name="One",
+        asset_type="question",
+        content={**questions, "survey": CONTENT["survey"][:1], "choices": []},
     )
     uids["empty"] = await source.create(name="", asset_type="empty")
     await source.request("PATCH", f"assets/{uids['inside']}/", {"name": "Renamed"})
@@ -47,7 +63,9 @@ async def furnish(source: Place) -> dict[str, str]:
     # lena may not see this one, although she may see the collection
     rows = await source.request("GET", f"assets/{uids['inside']}/permission-assignments/")
     [of_lena] = [
-        row["url"] for row in rows if row["user"].endswith("/lena/") and row["permission"].endswith("/view_asset/")
+        row["url"]
+        for row in rows
+        if row["user"].endswith("/lena/") and row["permission"].endswith("/view_asset/")
     ]
     await source.request("DELETE", of_lena.partition("/api/v2/")[2])
     await source.share(uids["archived"], PUBLIC, "view_submissions")
@@ -74,7 +92,9 @@ async def test_everything_is_in_the_log(tmp_path: Path) -> None:
     async with places(tmp_path) as (source, target):
         uids = await furnish(source)
         await move(target, server_source(source), is_dry_run=True)
-        rows = select(log.c.action, log.c.username, log.c.credential).where(log.c.object_uid == uids["inside"])
+        rows = select(log.c.action, log.c.username, log.c.credential).where(
+            log.c.object_uid == uids["inside"]
+        )
         async with target.service.database.read_transaction() as connection:
             assert (await connection.execute(rows)).all() == []
         await move(target, server_source(source))
@@ -95,17 +115,24 @@ async def test_inherited_access_is_not_stored_as_direct(tmp_path: Path) -> None:
                 await target.request("DELETE", row["url"].partition("/api/v2/")[2])
         left = {row["user"] for row in await target.rows(uids["block"])}
         assert not any(user.endswith("/omar/") for user in left)
-        assert any(row["user"].endswith("/omar/") for row in await target.rows(inside))  # who has it directly, too
+        assert any(
+            row["user"].endswith("/omar/") for row in await target.rows(inside)
+        )  # who has it directly, too
 
 
 async def test_changes_there_are_brought_and_changes_here_are_kept(tmp_path: Path) -> None:
     async with places(tmp_path) as (source, target):
         uids = await furnish(source)
         await move(target, server_source(source))
-        longer = {**CONTENT, "survey": [*CONTENT["survey"], {"type": "note", "name": "end", "label": ["Bye", None]}]}
+        longer = {
+            **CONTENT,
+            "survey": [*CONTENT["survey"], {"type": "note", "name": "end", "label": ["Bye", None]}],
+        }
         inside, archived, block = uids["inside"], uids["archived"], uids["block"]
         await source.request("PATCH", f"assets/{inside}/", {"content": longer})
-        await source.request("PATCH", f"assets/{inside}/deployment/", {"version_id": await version(source, inside)})
+        await source.request(
+            "PATCH", f"assets/{inside}/deployment/", {"version_id": await version(source, inside)}
+        )
         await source.share(archived, "lena", "view_asset")
         await source.request("PATCH", f"assets/{uids['collection']}/", {"name": "Kenya and Uganda"})
         await source.request("PATCH", f"assets/{block}/", {"name": "There"})
@@ -122,7 +149,9 @@ async def test_changes_there_are_brought_and_changes_here_are_kept(tmp_path: Pat
         assert results[block].reasons == [
             "It was changed there and here, and kept as it is here: name, settings, tags or collection."
         ]
-        assert results[uids["template"]].reasons == ["It was changed there and deleted here. Nothing was done."]
+        assert results[uids["template"]].reasons == [
+            "It was changed there and deleted here. Nothing was done."
+        ]
         for uid in changed:
             assert await target.record(uid) == await source.record(uid)
         assert (await target.record(block))["name"] == "Here"
@@ -136,7 +165,10 @@ async def test_changes_there_are_brought_and_changes_here_are_kept(tmp_path: Pat
 
 async def test_parts_are_compared_one_by_one(tmp_path: Path) -> None:
     """A person who lost access there loses it here, although the name was changed here."""
-    longer = {**CONTENT, "survey": [*CONTENT["survey"], {"type": "note", "name": "end", "label": ["Bye", None]}]}
+    longer = {
+        **CONTENT,
+        "survey": [*CONTENT["survey"], {"type": "note", "name": "end", "label": ["Bye", None]}],
+    }
     async with places(tmp_path) as (source, target):
         renamed, shared, asked = [await source.create(name=name, content=CONTENT) for name in "ABC"]
         for uid in (renamed, shared, asked):
@@ -146,7 +178,9 @@ async def test_parts_are_compared_one_by_one(tmp_path: Path) -> None:
         await target.request("PATCH", f"assets/{renamed}/", {"name": "Here"})
         await revoke(source, renamed, "omar")
         await source.request("PATCH", f"assets/{renamed}/", {"content": longer})
-        await source.request("PATCH", f"assets/{renamed}/deployment/", {"version_id": await version(source, renamed)})
+        await source.request(
+            "PATCH", f"assets/{renamed}/deployment/", {"version_id": await version(source, renamed)}
+        )
         await target.share(shared, "lena", "change_asset")
         await source.share(shared, "bob", "view_asset")
         await revoke(source, shared, "omar")
@@ -159,7 +193,9 @@ async def test_parts_are_compared_one_by_one(tmp_path: Path) -> None:
                 shared: MoveAction.KEEP,
                 asked: MoveAction.CHANGE,
             }
-            assert results[renamed].reasons == ["It was changed here: name, settings, tags or collection."]
+            assert results[renamed].reasons == [
+                "It was changed here: name, settings, tags or collection."
+            ]
             assert results[asked].reasons == ["It was changed here: questions."]
             assert results[shared].reasons == [
                 "It was changed there and here, and kept as it is here: sharing.",
@@ -214,7 +250,9 @@ async def test_people_are_matched_by_table_or_name_and_others_are_reported(tmp_p
         users = {row["user"].rsplit("/", 2)[1] for row in await target.rows(uid)}
         assert users == {"amina", "omar_k"}
         await target.add_user("lena")  # who is here with the next run
-        assert actions(await move(target, server_source(source), users={"omar": "omar_k"})) == {MoveAction.CHANGE}
+        assert actions(await move(target, server_source(source), users={"omar": "omar_k"})) == {
+            MoveAction.CHANGE
+        }
         assert "lena" in {row["user"].rsplit("/", 2)[1] for row in await target.rows(uid)}
 
 
@@ -227,7 +265,9 @@ async def test_users_are_invited_with_links_in_a_private_file(tmp_path: Path) ->
         await source.share(uid, "lena", "view_asset")
         both = "amina", "omar"
         renamed = {"lena": "lena_b"}
-        planned = await move(target, server_source(source, *both), is_dry_run=True, may_invite=True, users=renamed)
+        planned = await move(
+            target, server_source(source, *both), is_dry_run=True, may_invite=True, users=renamed
+        )
         assert {uid: [each.action, each.reasons] for uid, each in planned.items()} == {
             uid: [MoveAction.CREATE, []],
             other: [MoveAction.CREATE, []],
@@ -235,9 +275,13 @@ async def test_users_are_invited_with_links_in_a_private_file(tmp_path: Path) ->
         assert await target.service.store.find_any("lena") is None
         file = tmp_path / "links.csv"
         invites = InviteFile(file, "https://field.example")
-        assert actions(await move(target, server_source(source, *both), invites=invites)) == {MoveAction.CREATE}
+        assert actions(await move(target, server_source(source, *both), invites=invites)) == {
+            MoveAction.CREATE
+        }
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        links = {row["username"]: row["link"] for row in csv.DictReader(file.read_text().splitlines())}
+        links = {
+            row["username"]: row["link"] for row in csv.DictReader(file.read_text().splitlines())
+        }
         assert links.keys() == {"lena", "omar"}
         page = await target.service.get(links["lena"].removeprefix("https://field.example"))
         assert page.status_code == 200
@@ -272,7 +316,9 @@ async def test_forms_that_do_not_compile_are_reported_with_their_places(tmp_path
         for is_dry_run in (True, False):
             results = await move(target, server_source(source), is_dry_run=is_dry_run)
             assert results[bad].action is MoveAction.SKIP
-            assert results[bad].reasons[0].startswith("survey, row 1, column calculation: "), results[bad].reasons
+            assert results[bad].reasons[0].startswith("survey, row 1, column calculation: "), (
+                results[bad].reasons
+            )
             assert results[good].action is MoveAction.CREATE
         assert (await target.counts())[0] == 1
 

@@ -52,7 +52,9 @@ async def test_everything_arrives(tmp_path: Path, count: int) -> None:
             assert record["name"] == expected["name"]
             assert record["tag_string"] == expected["tag_string"]
             assert record["deployment__active"] == expected["deployment__active"]
-            parent = expected["parent"] and expected["parent"].partition("/api/")[2].partition("?")[0]
+            parent = (
+                expected["parent"] and expected["parent"].partition("/api/")[2].partition("?")[0]
+            )
             assert (record["parent"] or "").partition("/api/")[2] == (parent or "")
         direct = await target.request("GET", f"assets/{uid_of(4)}/permission-assignments/")
         assert not any(row.get("inherited") for row in direct)
@@ -77,10 +79,17 @@ async def test_what_is_inherited_and_direct_there_is_so_here(tmp_path: Path) -> 
 
 async def test_older_deployments_submissions_and_media_are_reported(tmp_path: Path) -> None:
     kobo = KoboServer()
-    older = kobo.add(1, has_deployment=True, deployed_version_id="v1", version_id="v2", deployment__active=True)
-    same = kobo.add(2, has_deployment=True, deployed_version_id="v1", version_id="v2", deployment__active=True)
+    older = kobo.add(
+        1, has_deployment=True, deployed_version_id="v1", version_id="v2", deployment__active=True
+    )
+    same = kobo.add(
+        2, has_deployment=True, deployed_version_id="v1", version_id="v2", deployment__active=True
+    )
     kobo.assets[older] |= {"deployment__submission_count": 7, "version_count": 3, "files": [{}]}
-    hashes = {"version__content_hash": "h", "deployed_versions": {"results": [{"uid": "v1", "content_hash": "h"}]}}
+    hashes = {
+        "version__content_hash": "h",
+        "deployed_versions": {"results": [{"uid": "v1", "content_hash": "h"}]},
+    }
     kobo.assets[same] |= hashes
     async with places(tmp_path, "amina") as (_, target):
         with kobo.server:
@@ -89,7 +98,10 @@ async def test_older_deployments_submissions_and_media_are_reported(tmp_path: Pa
             "Stays there: submissions 7, media files 1, earlier versions 2.",
             "An older version is deployed there. Here the newest is a draft.",
         ]
-        deployed = [(await target.request("GET", f"assets/{uid}/"))["has_deployment"] for uid in (older, same)]
+        deployed = [
+            (await target.request("GET", f"assets/{uid}/"))["has_deployment"]
+            for uid in (older, same)
+        ]
         assert deployed == [False, True]
 
 
@@ -100,7 +112,9 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
         first, second = kobo.add(1, "collection"), kobo.add(2, "collection")
         for uid, parent in ((first, second), (second, first)):  # a circle
             kobo.assets[uid]["parent"] = f"{evil.base_url}/api/v2/assets/{parent}/"
-        named = kobo.add(3, name="\x1b[31mRed\x00 \u0007=1+1", settings={"a\x00": ["b\x00\x1b"], "c": 1})
+        named = kobo.add(
+            3, name="\x1b[31mRed\x00 \u0007=1+1", settings={"a\x00": ["b\x00\x1b"], "c": 1}
+        )
         for key in ("url", "parent", "xform_link", "versions", "data"):
             kobo.assets[named][key] = f"{evil.base_url}/api/v2/assets/{uid_of(3)}/"
         kobo.rows[named] = [
@@ -109,11 +123,17 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
             ("omar", "delete_asset", None),
         ]
         kobo.assets[named]["owner"] = evil.base_url
-        deep, moved_away, odd = kobo.add(4), kobo.add(5), kobo.add(6, settings=[], tag_string=None, name=None)
+        deep, moved_away, odd = (
+            kobo.add(4),
+            kobo.add(5),
+            kobo.add(6, settings=[], tag_string=None, name=None),
+        )
         kobo.replies[f"assets/{deep}"] = Reply(
             200, b'{"asset_type":"survey","settings":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
         )
-        kobo.replies[f"assets/{moved_away}"] = Reply(302, headers=(("Location", f"{evil.base_url}/api/v2/assets/x/"),))
+        kobo.replies[f"assets/{moved_away}"] = Reply(
+            302, headers=(("Location", f"{evil.base_url}/api/v2/assets/x/"),)
+        )
         bad_type = kobo.add(7, "text")
         kobo.assets["../../../me"] = {**kobo.assets[odd], "uid": "../../../me"}
         self_made = kobo.add(8, owner__username="somebody")
@@ -123,12 +143,17 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
                 await move(target, source)
             del kobo.replies[f"assets/{moved_away}"]
             results = await move(target, source := source_of(kobo))
-            assert {uid for uid, each in results.items() if each.action is MoveAction.SKIP} == {deep, bad_type}
+            assert {uid for uid, each in results.items() if each.action is MoveAction.SKIP} == {
+                deep,
+                bad_type,
+            }
             record = await target.request("GET", f"assets/{named}/")
             assert (record["name"], record["settings"]["c"]) == ("[31mRed   =1+1", 1)
             assert not any(ord(each) < 32 for each in str(record["settings"]))
             assert counted(record["permissions"]) == {}
-            assert [(await target.request("GET", f"assets/{uid}/"))["parent"] for uid in (first, second)] == [
+            assert [
+                (await target.request("GET", f"assets/{uid}/"))["parent"] for uid in (first, second)
+            ] == [
                 None,
                 None,
             ]
@@ -142,7 +167,9 @@ async def test_a_hostile_server_does_no_harm(tmp_path: Path) -> None:
     assert {request.path for request in kobo.server.requests if ".." in request.target} == set()
 
 
-async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(tmp_path: Path) -> None:
+async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(
+    tmp_path: Path,
+) -> None:
     kobo = KoboServer()
     uids = [kobo.add(number) for number in range(3)]
     async with places(tmp_path, "amina") as (_, target):
@@ -151,10 +178,18 @@ async def test_an_asset_that_the_server_cannot_show_does_not_stop_the_others(tmp
                 kobo.replies[f"assets/{uid}"] = Reply(status, b"<html>", content_type="text/html")
             results = await move(target, source_of(kobo))
             kobo.replies[f"assets/{uids[0]}"] = json_reply({"detail": "Busy."}, 503)
-            with pytest.raises(MoveError, match=r"Busy. \(status 503\)\. Run the command again later"):
+            with pytest.raises(
+                MoveError, match=r"Busy. \(status 503\)\. Run the command again later"
+            ):
                 await move(target, source_of(kobo))
-    assert [results[uid].action for uid in uids] == [MoveAction.SKIP, MoveAction.SKIP, MoveAction.CREATE]
-    assert results[uids[0]].reasons == ["It cannot be read: The server answered: Internal Server Error."]
+    assert [results[uid].action for uid in uids] == [
+        MoveAction.SKIP,
+        MoveAction.SKIP,
+        MoveAction.CREATE,
+    ]
+    assert results[uids[0]].reasons == [
+        "It cannot be read: The server answered: Internal Server Error."
+    ]
 
 
 async def test_assets_of_others_count_for_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,9 +210,16 @@ async def test_two_runs_at_once_double_nothing(tmp_path: Path) -> None:
     async with places(tmp_path, "amina") as (_, target):
         with kobo.server:
             runs = await asyncio.gather(*(move(target, source_of(kobo)) for _ in range(2)))
-        created = [uid for results in runs for uid, each in results.items() if each.action is MoveAction.CREATE]
+        created = [
+            uid
+            for results in runs
+            for uid, each in results.items()
+            if each.action is MoveAction.CREATE
+        ]
         assert sorted(created) == sorted(uids)
-        reasons = {reason for results in runs for each in results.values() for reason in each.reasons}
+        reasons = {
+            reason for results in runs for each in results.values() for reason in each.reasons
+        }
         assert reasons <= {"It was changed here at this moment. Run the command again."}
         assert await target.counts() == (5, 5, 0)
 
@@ -194,7 +236,10 @@ async def test_only_collections_have_assets_in_them(tmp_path: Path) -> None:
             results = await move(target, source_of(kobo))
         assert actions(results) == {MoveAction.UNCHANGED}
         assert "Its collection is not here" in results[uids[0]].reasons[0]
-        assert [(await target.request("GET", f"assets/{uid}/"))["parent"] for uid in uids] == [None, None]
+        assert [(await target.request("GET", f"assets/{uid}/"))["parent"] for uid in uids] == [
+            None,
+            None,
+        ]
 
 
 async def test_values_that_are_too_deep_or_too_long(tmp_path: Path) -> None:
@@ -212,7 +257,9 @@ async def test_values_that_are_too_deep_or_too_long(tmp_path: Path) -> None:
         assert results[deep_filters].reasons == [
             "It cannot be read: The filters of an assignment are nested too deeply."
         ]
-        assert results[deep_settings].reasons == ["Its settings are too large or no object, and stay there."]
+        assert results[deep_settings].reasons == [
+            "Its settings are too large or no object, and stay there."
+        ]
         assert (await target.request("GET", f"assets/{deep_settings}/"))["settings"]["sector"] == {}
         assert results[long].action is MoveAction.CREATE
         *unassigned, shortened = results[long].reasons
@@ -253,14 +300,23 @@ async def test_another_address_of_the_same_server_makes_no_copies(tmp_path: Path
         assert (await target.request("GET", "assets/"))["count"] == 2
 
 
-async def test_assignments_that_are_not_possible_are_found_before_the_transaction(tmp_path: Path) -> None:
+async def test_assignments_that_are_not_possible_are_found_before_the_transaction(
+    tmp_path: Path,
+) -> None:
     kobo = KoboServer()
     uid = kobo.add(1)
-    kobo.rows[uid] = [*(("omar", f"nope{number}", None) for number in range(3_000)), ("omar", "view_asset", None)]
+    kobo.rows[uid] = [
+        *(("omar", f"nope{number}", None) for number in range(3_000)),
+        ("omar", "view_asset", None),
+    ]
     async with places(tmp_path, "amina", "omar") as (_, target):
         with kobo.server:
             found = (await move(target, source_of(kobo)))[uid]
-        assert (found.action, found.assignments, len(found.reasons)) == (MoveAction.CREATE, 1, MAX_REASONS)
+        assert (found.action, found.assignments, len(found.reasons)) == (
+            MoveAction.CREATE,
+            1,
+            MAX_REASONS,
+        )
 
 
 @pytest.mark.nightly
@@ -278,11 +334,18 @@ async def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [Reply(200, b"<html>", content_type="text/html"), json_reply([]), json_reply({"results": 1}), json_reply({}, 404)],
+    [
+        Reply(200, b"<html>", content_type="text/html"),
+        json_reply([]),
+        json_reply({"results": 1}),
+        json_reply({}, 404),
+    ],
 )
 async def test_another_kind_of_server_is_refused(tmp_path: Path, answer: Any) -> None:
     other = LoopbackServer(lambda _: answer)
     async with places(tmp_path, "amina") as (_, target):
         with other, pytest.raises(MoveError):
-            source = ServerSource(other.base_url, {"": TOKEN}, ConnectionOptions(retries=QUICK_RETRIES))
+            source = ServerSource(
+                other.base_url, {"": TOKEN}, ConnectionOptions(retries=QUICK_RETRIES)
+            )
             await move(target, source)

@@ -58,14 +58,23 @@ if stage in STAGES:
     setattr(owner, name, killing)
 main(arguments)
 """
-STAGES = ("reading", "user created", "link created", "asset written", "before commit", "after commit")
+STAGES = (
+    "reading",
+    "user created",
+    "link created",
+    "asset written",
+    "before commit",
+    "after commit",
+)
 
 
 async def run(stage: str, url: str, *arguments: str) -> int:
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": url, "FIELDGATE_SOURCE_TOKEN": TOKEN}
     environment["FIELDGATE_BASE_URL"] = BASE_URL
     command = (sys.executable, "-c", SELF_KILLING_COMMAND, stage, "move-in", *arguments)
-    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.DEVNULL)
+    process = await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=asyncio.subprocess.DEVNULL
+    )
     return await asyncio.wait_for(process.wait(), TIMEOUT_SECONDS)
 
 
@@ -85,7 +94,9 @@ async def test_nothing_is_doubled_or_lost(database_url: str, tmp_path: Path, cou
         async with service.database.read_transaction() as connection:
             uids = (await connection.execute(select(assets.c.uid))).scalars().all()
             known = (await connection.execute(select(moved_assets.c.source_uid))).scalars().all()
-            version_count = (await connection.execute(select(func.count()).select_from(versions))).scalar()
+            version_count = (
+                await connection.execute(select(func.count()).select_from(versions))
+            ).scalar()
         assert sorted(uids) == sorted(known) == sorted(moved)
         assert version_count == len(moved)
         for uid in moved:

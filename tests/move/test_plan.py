@@ -30,14 +30,18 @@ BEFORE = KnownAsset("a", state(), state())
         ({PUBLICATION}, {DETAILS}, {PUBLICATION}),
     ],
 )
-def test_parts_that_are_taken(there: set[AssetPart], here: set[AssetPart], taken: set[AssetPart]) -> None:
+def test_parts_that_are_taken(
+    there: set[AssetPart], here: set[AssetPart], taken: set[AssetPart]
+) -> None:
     step = decide(BEFORE, state(there), state(here))
     assert step.taken == taken
     assert step.action is (MoveAction.CHANGE if taken else MoveAction.KEEP)
 
 
 @given(there=SOME_PARTS, here=SOME_PARTS)
-def test_what_was_changed_here_is_never_taken_and_always_reported(there: set[AssetPart], here: set[AssetPart]) -> None:
+def test_what_was_changed_here_is_never_taken_and_always_reported(
+    there: set[AssetPart], here: set[AssetPart]
+) -> None:
     step = decide(BEFORE, state(there), state(here))
     assert step.taken.isdisjoint(here)
     assert there - here - step.taken <= ({PUBLICATION} if QUESTIONS in here else set())
@@ -48,12 +52,19 @@ def test_what_was_changed_here_is_never_taken_and_always_reported(there: set[Ass
 def test_new_and_deleted_assets() -> None:
     assert decide(None, state(), None).action is MoveAction.CREATE
     assert decide(None, state(), None).taken == set(AssetPart)
-    for there, reason in (((), "It was deleted here."), ({DETAILS}, "changed there and deleted here")):
+    for there, reason in (
+        ((), "It was deleted here."),
+        ({DETAILS}, "changed there and deleted here"),
+    ):
         step = decide(BEFORE, state(there), None)
         assert (step.action, step.taken) == (MoveAction.KEEP, frozenset())
         assert reason in step.reason
 
 
 def test_hashes_do_not_depend_on_the_order_of_keys() -> None:
-    first, same, other = ({SHARING: {"a": 1, "b": [2]}}, {SHARING: {"b": [2], "a": 1}}, {SHARING: {"a": 1, "b": [3]}})
+    first, same, other = (
+        {SHARING: {"a": 1, "b": [2]}},
+        {SHARING: {"b": [2], "a": 1}},
+        {SHARING: {"a": 1, "b": [3]}},
+    )
     assert hashes(first) == hashes(same) != hashes(other)

@@ -35,7 +35,9 @@ Step = Callable[[PermissionState, str], RuleOutcome]
 def with_implied(codenames: Iterable[str], asset_type: str) -> frozenset[str]:
     """Return the permissions with all they imply, as far as the asset type supports them."""
     asked = set(codenames)
-    return frozenset((asked | {each for one in asked for each in TABLE[one][1]}) & ASSIGNABLE[asset_type])
+    return frozenset(
+        (asked | {each for one in asked for each in TABLE[one][1]}) & ASSIGNABLE[asset_type]
+    )
 
 
 def has_contradiction(codenames: Iterable[str]) -> bool:
@@ -49,7 +51,11 @@ asset_types = st.sampled_from(["survey", "survey", "survey", "collection", "bloc
 partial_filters = st.dictionaries(
     st.sampled_from(PARTIALLY_GRANTABLE),
     st.lists(
-        st.dictionaries(st.sampled_from(["_submitted_by", "q1"]), st.sampled_from(["amina", 1, True, 1.5]), max_size=1),
+        st.dictionaries(
+            st.sampled_from(["_submitted_by", "q1"]),
+            st.sampled_from(["amina", 1, True, 1.5]),
+            max_size=1,
+        ),
         min_size=1,
         max_size=2,
     ).map(tuple),
@@ -57,17 +63,25 @@ partial_filters = st.dictionaries(
     max_size=3,
 )
 single_codename = st.sampled_from(sorted(TABLE)).map(lambda codename: [codename])
-codenames = single_codename | st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True)
+codenames = single_codename | st.lists(
+    st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True
+)
 # Sometimes with an unknown codename or an empty filter.
-any_codenames = codenames | st.lists(st.sampled_from([*sorted(TABLE), *INVALID_CODENAMES]), max_size=3)
+any_codenames = codenames | st.lists(
+    st.sampled_from([*sorted(TABLE), *INVALID_CODENAMES]), max_size=3
+)
 any_partial_filters = (
-    st.none() | partial_filters | st.sampled_from([{}, {"view_submissions": ()}, {"view_asset": ({},)}, {"": ({},)}])
+    st.none()
+    | partial_filters
+    | st.sampled_from([{}, {"view_submissions": ()}, {"view_asset": ({},)}, {"": ({},)}])
 )
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MOMENTS = [START + timedelta(days=each) for each in (1, 2, 3)]
-requested_ends = st.dictionaries(st.sampled_from(sorted(TABLE)), st.sampled_from([None, *MOMENTS]), max_size=6)
+requested_ends = st.dictionaries(
+    st.sampled_from(sorted(TABLE)), st.sampled_from([None, *MOMENTS]), max_size=6
+)
 
 
 class Assign(msgspec.Struct, frozen=True):
@@ -76,7 +90,9 @@ class Assign(msgspec.Struct, frozen=True):
     ends: Mapping[str, datetime | None] = {}
 
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.assign(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
+        return rules.assign(
+            state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends)
+        )
 
 
 class Remove(msgspec.Struct, frozen=True):
@@ -88,15 +104,21 @@ class Remove(msgspec.Struct, frozen=True):
 
 class Replace(Assign, frozen=True):
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.replace(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
+        return rules.replace(
+            state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends)
+        )
 
 
 class ReplaceDirect(Assign, frozen=True):
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.replace_direct(state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends))
+        return rules.replace_direct(
+            state, self.codenames, asset_type, self.filters, _of(self.codenames, self.ends)
+        )
 
 
-def _of(codenames: Iterable[str], ends: Mapping[str, datetime | None]) -> dict[str, datetime | None]:
+def _of(
+    codenames: Iterable[str], ends: Mapping[str, datetime | None]
+) -> dict[str, datetime | None]:
     return {each: ends[each] for each in codenames if each in ends}
 
 
@@ -117,7 +139,11 @@ class ExternalChange(msgspec.Struct, frozen=True):
         collection = rules.inherited(with_implied(self.collection, "collection"), asset_type)
         if asset_type == "collection":  # a collection is not in a collection
             collection = frozenset()
-        public = frozenset() if state.is_public else with_implied(self.public & ASSIGNABLE[asset_type], asset_type)
+        public = (
+            frozenset()
+            if state.is_public
+            else with_implied(self.public & ASSIGNABLE[asset_type], asset_type)
+        )
         if state.is_public:
             collection &= PUBLIC_PERMISSIONS
         after = msgspec.structs.replace(state, collection=collection, public=public)
@@ -166,7 +192,9 @@ step_sequences: st.SearchStrategy[list[Step]] = st.builds(
 initial_states = st.builds(PermissionState, is_public=st.sampled_from([False, False, False, True]))
 
 
-def apply_steps(steps: Iterable[Step], asset_type: str, state: PermissionState | None = None) -> PermissionState:
+def apply_steps(
+    steps: Iterable[Step], asset_type: str, state: PermissionState | None = None
+) -> PermissionState:
     """Return the state after a sequence of actions; refused ones change nothing."""
     state = state or PermissionState()
     for act in steps:
@@ -190,7 +218,13 @@ def reachable_states(draw: Any) -> tuple[PermissionState, str]:
 def check_invariants(state: PermissionState, asset_type: str) -> None:
     """Check what holds for every state."""
     granted, denied = state.granted, state.denied
-    for kept in (granted, denied, state.collection, state.public, rules.effective_permissions(state, asset_type)):
+    for kept in (
+        granted,
+        denied,
+        state.collection,
+        state.public,
+        rules.effective_permissions(state, asset_type),
+    ):
         assert type(kept) is frozenset
     assert with_implied(granted, asset_type) == granted
     assert not has_contradiction(granted)
@@ -210,7 +244,9 @@ def check_invariants(state: PermissionState, asset_type: str) -> None:
     assert state.ends.keys() <= granted
     for one in granted:
         for each in TABLE[one][1] & granted:
-            assert end_of(state, each) >= end_of(state, one), "what is implied ends with the last that implies it"
+            assert end_of(state, each) >= end_of(state, one), (
+                "what is implied ends with the last that implies it"
+            )
 
 
 def end_of(state: PermissionState, permission: str) -> datetime:
@@ -236,14 +272,18 @@ def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable
     assert sorted(by_what[EffectKind.GRANTED]) == sorted(now.granted - before.granted)
     # What teams pass on is held or not, as partial_submissions is assigned or not.
     given = now.granted - before.granted
-    hidden = frozenset(each for each in before.teams if any(has_contradiction({each, other}) for other in given))
+    hidden = frozenset(
+        each for each in before.teams if any(has_contradiction({each, other}) for other in given)
+    )
     removed = set(by_what[EffectKind.REMOVED])
     assert len(removed) == len(by_what[EffectKind.REMOVED])
     assert before.granted - now.granted <= removed <= (before.granted - now.granted) | hidden
     assert sorted(by_what[EffectKind.DENIED]) == sorted(now.denied - before.denied)
     allowed = set(by_what[EffectKind.ALLOWED])
     lost = before.granted - now.granted
-    regained = {each for each in before.teams if any(has_contradiction({each, other}) for other in lost)}
+    regained = {
+        each for each in before.teams if any(has_contradiction({each, other}) for other in lost)
+    }
     assert len(allowed) == len(by_what[EffectKind.ALLOWED])
     assert before.denied - now.denied <= allowed <= (before.denied - now.denied) | regained
     is_filtered = PARTIAL in before.granted & now.granted and (
@@ -251,7 +291,9 @@ def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable
     )
     assert by_what[EffectKind.FILTERED] == [PARTIAL] * is_filtered
     kept = before.granted & now.granted
-    assert by_what[EffectKind.ENDS] == sorted(each for each in kept if end_of(before, each) != end_of(now, each))
+    assert by_what[EffectKind.ENDS] == sorted(
+        each for each in kept if end_of(before, each) != end_of(now, each)
+    )
     assert (now.is_owner, now.is_public, now.collection, now.teams, now.public) == (
         before.is_owner, before.is_public, before.collection, before.teams, before.public,
     )  # fmt: skip

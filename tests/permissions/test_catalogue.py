@@ -86,7 +86,9 @@ WAYS = {
 
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize("way", WAYS)
-async def test_list_and_detail_agree_in_every_language_and_form(service: Service, language: Language, way: str) -> None:
+async def test_list_and_detail_agree_in_every_language_and_form(
+    service: Service, language: Language, way: str
+) -> None:
     query, headers, end = WAYS[way]
     headers = {**headers, "Accept-Language": language.value}
     body = (await service.get(f"/api/v2/permissions/{query}", headers=headers)).json()
@@ -99,8 +101,15 @@ async def test_list_and_detail_agree_in_every_language_and_form(service: Service
         assert record["url"] == f"{BASE_URL}/api/v2/permissions/{codename}{end}"
         relations = _relations(record, f"{BASE_URL}/api/v2/permissions/", end)
         assert relations == TABLE[codename][1:]
-        assert {*record["implied"], *record["contradictory"]} <= addresses, "links are byte-equal to the url they name"
-        for path in (f"/api/v2/permissions/{codename}/{query}", f"/api/v2/permissions/{codename}{query}"):
+        assert {*record["implied"], *record["contradictory"]} <= addresses, (
+            "links are byte-equal to the url they name"
+        )
+        for path in (
+            f"/api/v2/permissions/{codename}/{query}",
+            f"/api/v2/permissions/{codename}{query}",
+        ):
             assert (await service.get(path, headers=headers)).json() == record
         if not query:
-            assert (await service.get(f"/api/v2/permissions/{codename}.json", headers=headers)).json() == record
+            assert (
+                await service.get(f"/api/v2/permissions/{codename}.json", headers=headers)
+            ).json() == record

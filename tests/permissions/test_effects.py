@@ -58,10 +58,16 @@ async def test_the_links_of_an_answer_can_be_sent_back(service: Service, suffix:
     links = ",".join(link + suffix for link in result)
     again = (await service.get(path("change_asset"), params={"held": links})).json()
     assert (again["held"], again["effects"]) == (sorted(result), [])
-    both = {"held": links, "remove": f"{URL}/change_asset/{suffix}", "assign": f"{URL}/manage_asset/{suffix}"}
+    both = {
+        "held": links,
+        "remove": f"{URL}/change_asset/{suffix}",
+        "assign": f"{URL}/manage_asset/{suffix}",
+    }
     refused = await service.get("/api/v2/permissions/effects/", params=both)
     assert refused.json() == {"remove": ["change_asset cannot be removed: manage_asset needs it."]}
-    assert (await service.get(path("change_asset"), params={"held": f"{BASE_URL}/api/v2/users/x/"})).status_code == 400
+    assert (
+        await service.get(path("change_asset"), params={"held": f"{BASE_URL}/api/v2/users/x/"})
+    ).status_code == 400
 
 
 async def test_held_is_empty_or_has_blanks(service: Service) -> None:
@@ -107,4 +113,7 @@ async def test_invalid_parameters_are_refused(
 async def test_unknown_permission_is_not_found(service: Service) -> None:
     for query in ("", "held=nothing"):
         answer = await service.get(path("delete_asset", query))
-        assert (answer.status_code, answer.json()) == (404, {"detail": "There is no permission delete_asset."})
+        assert (answer.status_code, answer.json()) == (
+            404,
+            {"detail": "There is no permission delete_asset."},
+        )

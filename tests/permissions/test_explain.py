@@ -11,7 +11,14 @@ from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import RuleViolation
-from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRule, Need, Rule, explain
+from fieldgate.permissions.explain import (
+    GRANTING_RULES,
+    Explanation,
+    MatchedRule,
+    Need,
+    Rule,
+    explain,
+)
 from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import MatchedRecord
 from fieldgate.permissions.serializers import explanation_record
@@ -24,7 +31,10 @@ SEEING = frozenset({"view_asset"})
 Situation = tuple[PermissionState, str]
 
 
-@given(reachable_states() | st.tuples(st.just(PermissionState(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE))))
+@given(
+    reachable_states()
+    | st.tuples(st.just(PermissionState(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE)))
+)
 def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
     standing, asset_type = situation
     effective = rules.effective_permissions(standing, asset_type)
@@ -38,9 +48,11 @@ def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
         disabled = explain(standing, codename, asset_type, is_disabled=True)
         assert not disabled.allowed
         assert disabled.matched[0].rule is Rule.ACCOUNT_DISABLED
-        assert [each.rule for each in disabled.matched[1:] or told.matched if each.rule is not Rule.NOTHING] == [
-            each.rule for each in told.matched if each.rule is not Rule.NOTHING
-        ]
+        assert [
+            each.rule
+            for each in disabled.matched[1:] or told.matched
+            if each.rule is not Rule.NOTHING
+        ] == [each.rule for each in told.matched if each.rule is not Rule.NOTHING]
 
 
 def _check(told: Explanation) -> None:
@@ -48,10 +60,18 @@ def _check(told: Explanation) -> None:
     assert told.allowed == (told.matched[0].rule in GRANTING_RULES)
     assert not (told.allowed and told.needs)
     for language in Language:
-        for sentence in (*(each.message() for each in told.matched), *(each.message() for each in told.needs)):
+        for sentence in (
+            *(each.message() for each in told.matched),
+            *(each.message() for each in told.needs),
+        ):
             assert translate(sentence, language)
-    record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=Language.ENGLISH)
-    assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
+    record = explanation_record(
+        told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=Language.ENGLISH
+    )
+    assert (
+        msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"]
+        is told.allowed
+    )
 
 
 @given(reachable_states())
@@ -70,13 +90,15 @@ def test_needs_are_exactly_what_would_suffice(situation: Situation) -> None:
             assert (each in needed) == (helps and not told.allowed)
             if each in needed:
                 assert set(needed[each].removes) == (
-                    rules.own_permissions(standing, asset_type) - rules.own_permissions(outcome.state, asset_type)
+                    rules.own_permissions(standing, asset_type)
+                    - rules.own_permissions(outcome.state, asset_type)
                 )
 
 
 SURVEY = "survey"
 PARTLY = PermissionState(
-    granted=frozenset({PARTIAL, "view_asset"}), filters={"view_submissions": (AMINAS,), "delete_submissions": (AMINAS,)}
+    granted=frozenset({PARTIAL, "view_asset"}),
+    filters={"view_submissions": (AMINAS,), "delete_submissions": (AMINAS,)},
 )
 FROM_ABOVE = frozenset({"view_asset", "change_asset"})
 
@@ -87,7 +109,11 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
         (PermissionState(is_owner=True), "manage_asset", ["owner"]),
         (PermissionState(is_owner=True), PARTIAL, ["unrestricted"]),
         (PermissionState(granted=SEEING), "view_asset", ["assigned"]),
-        (PermissionState(granted=rules.with_implied(["change_submissions"], SURVEY)), "view_asset", ["assigned"]),
+        (
+            PermissionState(granted=rules.with_implied(["change_submissions"], SURVEY)),
+            "view_asset",
+            ["assigned"],
+        ),
         (PermissionState(collection=FROM_ABOVE), "view_asset", ["collection"]),
         (
             PermissionState(granted=SEEING, collection=SEEING, public=SEEING),
@@ -124,13 +150,20 @@ def test_needs_start_with_the_narrowest() -> None:
         Need("change_submissions", (PARTIAL,)),
         Need("manage_asset", (PARTIAL,)),
     )
-    assert str(told.needs[0].message()) == "Assign view_submissions: this would remove partial_submissions."
+    assert (
+        str(told.needs[0].message())
+        == "Assign view_submissions: this would remove partial_submissions."
+    )
     told = explain(PermissionState(is_public=True), "view_asset", SURVEY)
-    assert told.needs == (Need("view_asset"), Need("view_submissions")), "and nothing the public cannot hold"
+    assert told.needs == (Need("view_asset"), Need("view_submissions")), (
+        "and nothing the public cannot hold"
+    )
     assert str(told.needs[0].message()) == "Assign view_asset: nothing would be removed."
 
 
 def test_record_schema_has_every_rule() -> None:
-    described = msgspec.json.schema(MatchedRecord, schema_hook=lambda _: {"type": "string"})["$defs"]["MatchedRecord"]
+    described = msgspec.json.schema(MatchedRecord, schema_hook=lambda _: {"type": "string"})[
+        "$defs"
+    ]["MatchedRecord"]
     assert set(described["properties"]["rule"]["enum"]) == {rule.value for rule in Rule}
     assert len({str(MatchedRule(rule, "view_asset").message()) for rule in Rule}) == len(Rule)

@@ -52,7 +52,9 @@ Situation = tuple[PermissionState, str]
 
 def holding(*codenames: str, **more: Any) -> PermissionState:
     granted = with_implied(codenames, "survey")
-    return PermissionState(**{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more})
+    return PermissionState(
+        **{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more}
+    )
 
 
 # After any sequence of actions
@@ -76,13 +78,23 @@ def test_invariants_hold_and_effects_are_the_difference(
 
 
 @given(reachable_states(), any_codenames, any_partial_filters)
-def test_assigned_permissions_are_held_with_implied_ones(situation: Situation, asked: list[str], which: Any) -> None:
+def test_assigned_permissions_are_held_with_implied_ones(
+    situation: Situation, asked: list[str], which: Any
+) -> None:
     standing, asset_type = situation
-    allowed = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS if standing.is_public else ASSIGNABLE[asset_type]
-    is_possible = set(asked) <= allowed and not has_contradiction(with_implied(set(asked) & set(TABLE), asset_type))
+    allowed = (
+        ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS
+        if standing.is_public
+        else ASSIGNABLE[asset_type]
+    )
+    is_possible = set(asked) <= allowed and not has_contradiction(
+        with_implied(set(asked) & set(TABLE), asset_type)
+    )
     if PARTIAL in asked:
         is_possible = (
-            is_possible and bool(which) and all(each in PARTIALLY_GRANTABLE and given for each, given in which.items())
+            is_possible
+            and bool(which)
+            and all(each in PARTIALLY_GRANTABLE and given for each, given in which.items())
         )
     try:
         granted = rules.assign(standing, asked, asset_type, which).state.granted
@@ -94,7 +106,10 @@ def test_assigned_permissions_are_held_with_implied_ones(situation: Situation, a
         assert expected <= granted
         assert granted - expected - {"add_submissions"} <= standing.granted
         lost = standing.granted - granted
-        assert all(TABLE[one][2] & set(expected) or any(one in TABLE[by][2] for by in expected) for one in lost)
+        assert all(
+            TABLE[one][2] & set(expected) or any(one in TABLE[by][2] for by in expected)
+            for one in lost
+        )
 
 
 @given(reachable_states(), st.sampled_from(sorted(TABLE)), partial_filters)
@@ -118,7 +133,11 @@ def test_remove_removes_exactly_named_and_dependent(situation: Situation, asked:
     left = rules.own_permissions(rules.remove(standing, asked, asset_type).state, asset_type)
     gone = {each for each in before if each in asked or TABLE[each][1] & set(asked)}
     # What contradicted it and teams pass on comes into force.
-    left -= {each for each in standing.teams - before if any(has_contradiction({each, other}) for other in gone)}
+    left -= {
+        each
+        for each in standing.teams - before
+        if any(has_contradiction({each, other}) for other in gone)
+    }
     if before - left - gone == {PARTIAL}:  # only the filters of add_submissions were left
         assert "add_submissions" in gone
         assert set(standing.filters) <= {"add_submissions", "change_submissions"}
@@ -134,21 +153,32 @@ def _outcome(act: Any, *arguments: Any) -> RuleOutcome | str:
 
 
 @given(reachable_states(), any_codenames, any_partial_filters)
-def test_order_of_codenames_does_not_matter(situation: Situation, asked: list[str], which: Any) -> None:
+def test_order_of_codenames_does_not_matter(
+    situation: Situation, asked: list[str], which: Any
+) -> None:
     standing, asset_type = situation
     for act in (rules.assign, rules.replace):
         first = _outcome(act, standing, asked, asset_type, which)
-        assert all(_outcome(act, standing, each, asset_type, which) == first for each in permutations(asked))
+        assert all(
+            _outcome(act, standing, each, asset_type, which) == first
+            for each in permutations(asked)
+        )
         assert _outcome(act, standing, [*asked, *asked], asset_type, which) == first
     first = _outcome(rules.remove, standing, asked, asset_type)
-    assert all(_outcome(rules.remove, standing, each, asset_type) == first for each in permutations(asked))
+    assert all(
+        _outcome(rules.remove, standing, each, asset_type) == first for each in permutations(asked)
+    )
 
 
 @given(reachable_states(), st.sampled_from(sorted(TABLE)), partial_filters)
-def test_joining_a_team_equals_assigning_by_hand(situation: Situation, codename: str, which: Any) -> None:
+def test_joining_a_team_equals_assigning_by_hand(
+    situation: Situation, codename: str, which: Any
+) -> None:
     """Apart from denials, and from what is for some submissions: there an assignment to the person wins."""
     standing, asset_type = situation
-    outside = msgspec.structs.replace(standing, teams=frozenset(), team_filters={}, denied=frozenset())
+    outside = msgspec.structs.replace(
+        standing, teams=frozenset(), team_filters={}, denied=frozenset()
+    )
     if standing.is_public or codename not in ASSIGNABLE[asset_type]:
         return
     of_team = rules.assign(PermissionState(), codename, asset_type, which).state
@@ -166,18 +196,25 @@ def test_joining_a_team_equals_assigning_by_hand(situation: Situation, codename:
 
 
 @given(reachable_states(), codenames, partial_filters)
-def test_assigning_one_by_one_equals_all_at_once(situation: Situation, asked: list[str], which: Any) -> None:
+def test_assigning_one_by_one_equals_all_at_once(
+    situation: Situation, asked: list[str], which: Any
+) -> None:
     standing, asset_type = situation
     together = _outcome(rules.assign, standing, asked, asset_type, which)
     for order in permutations(asked):
         removed = apply_steps([Remove([each]) for each in order], asset_type, standing)
         assert removed == rules.remove(standing, asked, asset_type).state
         if isinstance(together, RuleOutcome):
-            assert apply_steps([Assign([each], which) for each in order], asset_type, standing) == together.state
+            assert (
+                apply_steps([Assign([each], which) for each in order], asset_type, standing)
+                == together.state
+            )
 
 
 @given(reachable_states(), codenames, partial_filters)
-def test_replace_is_exact_and_idempotent(situation: Situation, asked: list[str], which: Any) -> None:
+def test_replace_is_exact_and_idempotent(
+    situation: Situation, asked: list[str], which: Any
+) -> None:
     standing, asset_type = situation
     outcome = _outcome(rules.replace, standing, asked, asset_type, which)
     if isinstance(outcome, RuleOutcome):
@@ -190,13 +227,17 @@ def test_replace_is_exact_and_idempotent(situation: Situation, asked: list[str],
         assert rules.own_permissions(outcome.state, asset_type) == listed | with_adding
         again = rules.replace(outcome.state, asked, asset_type, which)
         assert again == RuleOutcome(outcome.state, ())
-        shown = rules.own_permissions(outcome.state, asset_type)  # sending back the list changes nothing
+        shown = rules.own_permissions(
+            outcome.state, asset_type
+        )  # sending back the list changes nothing
         filters = rules.own_filters(outcome.state, asset_type)
         assert rules.replace(outcome.state, shown, asset_type, filters).effects == ()
 
 
 @given(reachable_states(), codenames)
-def test_denied_permissions_are_not_held_later_either(situation: Situation, asked: list[str]) -> None:
+def test_denied_permissions_are_not_held_later_either(
+    situation: Situation, asked: list[str]
+) -> None:
     standing, asset_type = situation
     outcome = rules.deny(standing, asked, asset_type)
     check_invariants(outcome.state, asset_type)
@@ -231,7 +272,9 @@ def test_remove_all_leaves_nothing(situation: Situation) -> None:
 def test_owner_cannot_be_changed(asset_type: str, act: Step) -> None:
     owner = PermissionState(is_owner=True)
     if not isinstance(act, ExternalChange):
-        with pytest.raises(RuleViolation, match="The owner already has every permission") as refused:
+        with pytest.raises(
+            RuleViolation, match="The owner already has every permission"
+        ) as refused:
             act(owner, asset_type)
         assert refused.value.field == "user"
     assert rules.effective_permissions(owner, asset_type) == ASSIGNABLE[asset_type] - {PARTIAL}
@@ -281,7 +324,9 @@ def test_one_and_true_are_different_filters() -> None:
     one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
     outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)
     assert outcome.effects == (Effect(PARTIAL, EffectKind.FILTERED, EffectReason.ASKED),)
-    both = with_implied_filters({"view_submissions": (*one["view_submissions"], *true["view_submissions"])})
+    both = with_implied_filters(
+        {"view_submissions": (*one["view_submissions"], *true["view_submissions"])}
+    )
     assert len(both["view_submissions"]) == 2
 
 
@@ -324,9 +369,18 @@ A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]
         (None, "Say which submissions partial_submissions is for."),
         ({}, "Say which submissions partial_submissions is for."),
         ({"view_submissions": ()}, "Give at least one filter for view_submissions."),
-        ({PARTIAL: (A,)}, "partial_submissions cannot be given for some submissions only. Choose one of: add_sub"),
-        ({"view_asset": (A,)}, "view_asset cannot be given for some submissions only. Choose one of: add_sub"),
-        ({"nothing": (A,)}, "nothing cannot be given for some submissions only. Choose one of: add_sub"),
+        (
+            {PARTIAL: (A,)},
+            "partial_submissions cannot be given for some submissions only. Choose one of: add_sub",
+        ),
+        (
+            {"view_asset": (A,)},
+            "view_asset cannot be given for some submissions only. Choose one of: add_sub",
+        ),
+        (
+            {"nothing": (A,)},
+            "nothing cannot be given for some submissions only. Choose one of: add_sub",
+        ),
     ],
 )
 def test_empty_filters_are_refused(sent: Any, message: str) -> None:
@@ -338,7 +392,10 @@ def test_empty_filters_are_refused(sent: Any, message: str) -> None:
 
 def test_number_of_filters_is_limited() -> None:
     filters = [{"_submitted_by": str(number)} for number in range(1001)]
-    assert len(with_implied_filters({"view_submissions": tuple(filters[:1000])})["view_submissions"]) == 1000
+    assert (
+        len(with_implied_filters({"view_submissions": tuple(filters[:1000])})["view_submissions"])
+        == 1000
+    )
     with pytest.raises(RuleViolation) as refused:
         with_implied_filters({"view_submissions": tuple(filters)})
     assert "at most 1000 " in str(refused.value.message)
@@ -365,18 +422,26 @@ def test_removing_inherited_denies_dependent_ones() -> None:
     assert changing.state.granted == {"view_asset"}
     assert changing.state.denied == {"change_asset"}
     assert rules.own_permissions(changing.state, "survey") == {"view_asset"}
-    seeing = rules.remove(PermissionState(collection=frozenset({"view_asset"})), "view_asset", "survey")
+    seeing = rules.remove(
+        PermissionState(collection=frozenset({"view_asset"})), "view_asset", "survey"
+    )
     assert seeing.state.denied == passed, "should the collection pass down more one day"
     assert told(seeing) == [
         "view_asset: denied here, as asked, though the collection or a team grants it.",
         "change_asset: denied here, as it requires view_asset.",
     ]
-    public = rules.remove(PermissionState(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")
+    public = rules.remove(
+        PermissionState(collection=frozenset({"view_asset"}), is_public=True),
+        "view_asset",
+        "survey",
+    )
     assert public.state.denied == {"view_asset"}, "the public can never be passed anything else"
 
 
 def test_removing_add_removes_partial_filters_that_need_it() -> None:
-    changing = rules.assign(PermissionState(), PARTIAL, "survey", {"change_submissions": (A,)}).state
+    changing = rules.assign(
+        PermissionState(), PARTIAL, "survey", {"change_submissions": (A,)}
+    ).state
     outcome = rules.remove(changing, "add_submissions", "survey")
     assert outcome.state.filters == {"view_submissions": (A,)}
     assert told(outcome) == [
@@ -413,8 +478,12 @@ def test_replace_leaves_partial_submissions_of_a_team_to_the_team() -> None:
 
 
 def test_an_end_that_is_so_already_can_be_written_back() -> None:
-    member = PermissionState(granted=frozenset({"view_asset"}), ends={"view_asset": FIRST}, teams=frozenset({VIEW}))
-    assert rules.replace(member, ["view_asset"], "survey", None, {"view_asset": FIRST}) == RuleOutcome(member, ())
+    member = PermissionState(
+        granted=frozenset({"view_asset"}), ends={"view_asset": FIRST}, teams=frozenset({VIEW})
+    )
+    assert rules.replace(
+        member, ["view_asset"], "survey", None, {"view_asset": FIRST}
+    ) == RuleOutcome(member, ())
     with pytest.raises(RuleViolation, match="would not end"):
         rules.replace(member, ["view_asset"], "survey", None, {"view_asset": SECOND})
 
@@ -422,14 +491,19 @@ def test_an_end_that_is_so_already_can_be_written_back() -> None:
 def test_full_permission_removes_partial_submissions_of_a_team() -> None:
     member = PermissionState(teams=frozenset({VIEW, PARTIAL}), team_filters=SEEN)
     outcome = rules.assign(member, "view_submissions", "survey")
-    assert Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "view_submissions") in outcome.effects
+    assert (
+        Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "view_submissions")
+        in outcome.effects
+    )
 
 
 def test_recompute_implied_after_type_change() -> None:
     held = rules.with_implied(["manage_asset"], "empty")
     outcome = rules.recompute_implied(PermissionState(granted=held), "survey")
     assert outcome.state.granted == rules.with_implied(["manage_asset"], "survey")
-    assert {(each.kind, each.reason) for each in outcome.effects} == {(EffectKind.GRANTED, EffectReason.IMPLIED)}
+    assert {(each.kind, each.reason) for each in outcome.effects} == {
+        (EffectKind.GRANTED, EffectReason.IMPLIED)
+    }
     assert rules.recompute_implied(outcome.state, "survey") == RuleOutcome(outcome.state, ())
     filters = with_implied_filters(ANY_SUBMISSIONS)
     partial = rules.assign(PermissionState(), PARTIAL, "survey", filters).state
@@ -514,7 +588,11 @@ def test_filters_include_implied_ones(sent: Any, stored: Any) -> None:
     assert outcome.state.filters == stored
     assert list(outcome.state.filters) == [each for each in PARTIALLY_GRANTABLE if each in stored]
     adding = "add_submissions: granted, implied by partial_submissions."
-    assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.state.granted)
+    assert (
+        (adding in told(outcome))
+        == ("add_submissions" in stored)
+        == ("add_submissions" in outcome.state.granted)
+    )
     assert with_implied_filters(outcome.state.filters) == stored
 
 
@@ -532,7 +610,9 @@ def test_only_inherited_permissions_are_denied() -> None:
 
 
 def test_replace_removes_what_is_not_listed_or_implied() -> None:
-    outcome = rules.replace(holding("validate_submissions", "change_asset"), ["view_submissions"], "survey")
+    outcome = rules.replace(
+        holding("validate_submissions", "change_asset"), ["view_submissions"], "survey"
+    )
     assert outcome.state.granted == {"view_asset", "view_submissions"}
     assert told(outcome) == [
         "change_asset: removed, as the new list does not name it.",
@@ -542,7 +622,9 @@ def test_replace_removes_what_is_not_listed_or_implied() -> None:
 
 
 def test_replace_assigns_what_is_inherited_but_denied() -> None:
-    denied = PermissionState(collection=frozenset({"view_asset"}), denied=frozenset({"view_asset", "change_asset"}))
+    denied = PermissionState(
+        collection=frozenset({"view_asset"}), denied=frozenset({"view_asset", "change_asset"})
+    )
     outcome = rules.replace(denied, "view_asset", "survey")
     assert outcome.state.granted == {"view_asset"}
     assert outcome.state.denied == {"change_asset"}
@@ -556,7 +638,9 @@ FORM = ("view_asset", "change_asset", "manage_asset")
 
 
 @given(reachable_states(), codenames, partial_filters, requested_ends)
-def test_named_permissions_end_when_asked(situation: Situation, asked: list[str], which: Any, ends: Any) -> None:
+def test_named_permissions_end_when_asked(
+    situation: Situation, asked: list[str], which: Any, ends: Any
+) -> None:
     """Later only if another one that is asked for needs them for longer. What they imply ends with them."""
     standing, asset_type = situation
     try:
@@ -564,7 +648,9 @@ def test_named_permissions_end_when_asked(situation: Situation, asked: list[str]
     except RuleViolation:
         return
     for each in asked:
-        wanted = end_of(standing, each) if each in standing.granted else end_of(PermissionState(), each)
+        wanted = (
+            end_of(standing, each) if each in standing.granted else end_of(PermissionState(), each)
+        )
         if each in ends:
             wanted = end_of(PermissionState(ends={each: ends[each]} if ends[each] else {}), each)
         others = [end_of(after, other) for other in asked if each in TABLE[other][1]]
@@ -572,14 +658,17 @@ def test_named_permissions_end_when_asked(situation: Situation, asked: list[str]
             others.append(end_of(after, PARTIAL))
         assert end_of(after, each) == max([wanted, *others])
     for each in after.granted - standing.granted - set(asked):
-        together = [end_of(after, other) for other in asked if each in TABLE[other][1] or other == PARTIAL]
+        together = [
+            end_of(after, other) for other in asked if each in TABLE[other][1] or other == PARTIAL
+        ]
         assert end_of(after, each) in together
 
 
 def ending(**ends: Any) -> PermissionState:
     """Permissions with what they imply, and their ends; None: never."""
     return PermissionState(
-        granted=with_implied(ends, "survey"), ends={each: end for each, end in ends.items() if end is not None}
+        granted=with_implied(ends, "survey"),
+        ends={each: end for each, end in ends.items() if end is not None},
     )
 
 
@@ -622,7 +711,9 @@ def test_ends(before: Any, ends: Any, after: Any, effects: list[str]) -> None:
 
 
 def test_what_a_contradiction_removed_does_not_come_back() -> None:
-    after = rules.assign(holding("view_submissions"), PARTIAL, "survey", SEEN, {PARTIAL: FIRST}).state
+    after = rules.assign(
+        holding("view_submissions"), PARTIAL, "survey", SEEN, {PARTIAL: FIRST}
+    ).state
     assert state_at(after, FIRST).granted == {"view_asset"}
 
 
@@ -630,9 +721,9 @@ def test_removing_keeps_the_ends_of_the_rest_and_replacing_sets_them() -> None:
     state = ending(change_asset=FIRST, view_asset=SECOND)
     assert rules.remove(state, "change_asset", "survey").state.ends == {"view_asset": SECOND}
     assert rules.replace(state, ["view_asset"], "survey").state.ends == {"view_asset": SECOND}
-    assert rules.replace(state, ["view_asset"], "survey", None, {"view_asset": FIRST}).state.ends == {
-        "view_asset": FIRST
-    }
+    assert rules.replace(
+        state, ["view_asset"], "survey", None, {"view_asset": FIRST}
+    ).state.ends == {"view_asset": FIRST}
     assert rules.remove_all(state, "survey").state.ends == {}
     of_template = PermissionState(granted=frozenset(FORM), ends=dict.fromkeys(FORM, FIRST))
     as_form = rules.recompute_implied(of_template, "survey").state

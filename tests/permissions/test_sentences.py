@@ -35,7 +35,11 @@ def plain(text: str) -> str:
     ("permissions", "filters", "expected"),
     [
         (["view_asset"], {}, "Can view the form"),
-        (["view_asset", "change_asset", "view_submissions"], {}, "Can edit the form and see submissions"),
+        (
+            ["view_asset", "change_asset", "view_submissions"],
+            {},
+            "Can edit the form and see submissions",
+        ),
         (["view_asset", PARTIAL], NORTH, "Can see only submissions where team is “north”"),
         (["view_asset", PARTIAL], PEOPLE, "Can see only submissions from amina and omar"),
         (["manage_asset", "view_asset"], {}, "Can edit everything and share it with others"),
@@ -49,7 +53,10 @@ def test_access(permissions: list[str], filters: Any, expected: str) -> None:
 def test_stronger_partial_permission_covers_weaker_ones() -> None:
     filters = with_implied_filters({"change_submissions": ({"team": "north"},)})
     held = ["view_asset", "add_submissions", PARTIAL]
-    assert plain(access_sentence(held, filters, "survey", EN)) == "Can edit only submissions where team is “north”"
+    assert (
+        plain(access_sentence(held, filters, "survey", EN))
+        == "Can edit only submissions where team is “north”"
+    )
     wider = with_implied_filters({**filters, "view_submissions": ({"team": "south"},)})
     assert plain(access_sentence(held, wider, "survey", EN)) == (
         "Can see only submissions where team is “south” or team is “north”"
@@ -63,7 +70,9 @@ def test_stronger_partial_permission_covers_weaker_ones() -> None:
     partial_filters,
     st.sampled_from(Language),
 )
-def test_no_codename_in_any_sentence(asset_type: str, codenames: set[str], filters: Any, language: Language) -> None:
+def test_no_codename_in_any_sentence(
+    asset_type: str, codenames: set[str], filters: Any, language: Language
+) -> None:
     held = rules.with_implied(codenames, asset_type)
     sentence = access_sentence(held, with_implied_filters(filters), asset_type, language)
     assert sentence
@@ -76,7 +85,10 @@ def test_no_codename_in_any_sentence(asset_type: str, codenames: set[str], filte
     [
         ([{}], "submissions"),
         ([{"a": 1}, {}], "submissions"),
-        ([{"_submitted_by": "amina"}, {"_submitted_by": "omar"}], "only submissions from amina and omar"),
+        (
+            [{"_submitted_by": "amina"}, {"_submitted_by": "omar"}],
+            "only submissions from amina and omar",
+        ),
         ([{"age": {"$gte": 18}}], "only submissions where age is at least “18”"),
         ([{"age": {"$lt": 18}}], "only submissions where age is less than “18”"),
         ([{"age": {"$ne": None}}], "only submissions where age is not “null”"),
@@ -88,7 +100,10 @@ def test_no_codename_in_any_sentence(asset_type: str, codenames: set[str], filte
             "only submissions where they were sent by amina and team is “x”",
         ),
         ([{"$or": [{"a": 1}]}], 'only submissions where they match {"$or":[{"a":1}]}'),
-        ([{"a": {"$gt": 1, "$lt": 5}}], 'only submissions where they match {"a":{"$gt":1,"$lt":5}}'),
+        (
+            [{"a": {"$gt": 1, "$lt": 5}}],
+            'only submissions where they match {"a":{"$gt":1,"$lt":5}}',
+        ),
         ([{"a": {"$unknown": 1}}], 'only submissions where they match {"a":{"$unknown":1}}'),
         (
             [{"_submitted_by": {"$in": list("abcdefg")}}],
@@ -106,14 +121,18 @@ def test_filters(filters: list[dict[str, Any]], expected: str) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(allow_nan=False),
-    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3),
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
 @given(
     st.lists(
-        st.dictionaries(st.text(max_size=5) | st.sampled_from(["_submitted_by", "$in"]), json_values, max_size=7),
+        st.dictionaries(
+            st.text(max_size=5) | st.sampled_from(["_submitted_by", "$in"]), json_values, max_size=7
+        ),
         min_size=1,
         max_size=8,
     ),
@@ -134,12 +153,16 @@ def test_values_are_isolated_and_cut() -> None:
 def test_every_effect_has_a_reason() -> None:
     for kind, reason in _EFFECT_MESSAGES:
         for language in Language:
-            assert effect_reason(Effect("view_asset", kind, reason, "change_asset"), "survey", language)
+            assert effect_reason(
+                Effect("view_asset", kind, reason, "change_asset"), "survey", language
+            )
 
 
 @pytest.mark.parametrize("language", Language)
 def test_every_rule_has_a_sentence(language: Language) -> None:
-    sentences = {rule_sentence(MatchedRule(rule, "view_asset"), "survey", language) for rule in Rule}
+    sentences = {
+        rule_sentence(MatchedRule(rule, "view_asset"), "survey", language) for rule in Rule
+    }
     assert len(sentences) == len(Rule)
 
 

@@ -29,9 +29,14 @@ async def what_if_record(service: Service, query: str) -> dict[str, Any]:
 
 
 async def test_effects_of_assigning_and_removing(service: Service) -> None:
-    record = await what_if_record(service, "held=change_asset&assign=view_submissions&remove=change_asset")
+    record = await what_if_record(
+        service, "held=change_asset&assign=view_submissions&remove=change_asset"
+    )
     assert bare(record["held"]) == ["change_asset", "view_asset"]
-    assert (bare(record["assigned"]), bare(record["removed"])) == (["view_submissions"], ["change_asset"])
+    assert (bare(record["assigned"]), bare(record["removed"])) == (
+        ["view_submissions"],
+        ["change_asset"],
+    )
     assert bare(record["result"]) == ["view_asset", "view_submissions"]
     assert [(each["label"], each["effect"], each["why"]) for each in record["effects"]] == [
         ("Edit form", "removed", "chosen"),
@@ -43,7 +48,11 @@ async def test_effects_of_assigning_and_removing(service: Service) -> None:
     ("query", "field", "message"),
     [
         ("held=nothing", "held", "There is no permission nothing."),
-        ("assign=discover_asset", "assign", "discover_asset cannot be assigned on an asset of this type."),
+        (
+            "assign=discover_asset",
+            "assign",
+            "discover_asset cannot be assigned on an asset of this type.",
+        ),
         (
             "assign=view_submissions,partial_submissions",
             "assign",
@@ -54,7 +63,11 @@ async def test_effects_of_assigning_and_removing(service: Service) -> None:
             "remove",
             "view_asset cannot be removed: change_asset needs it.",
         ),
-        ("assign=view_asset&remove=view_asset", "remove", "view_asset cannot be removed: view_asset needs it."),
+        (
+            "assign=view_asset&remove=view_asset",
+            "remove",
+            "view_asset cannot be removed: view_asset needs it.",
+        ),
         ("assign=" + ",".join(["view_asset"] * 21), "assign", "Name at most 20 permissions."),
     ],
 )
@@ -103,5 +116,7 @@ def test_assigning_one_gives_the_same_as_the_rules(codename: str, held: frozense
         return
     before = rules.with_implied(held, "survey")
     outcome = what_if.change(before, assigned=[codename], removed=(), asset_type="survey")
-    state = rules.PermissionState(granted=before, filters=ANY_SUBMISSIONS if "partial_submissions" in before else {})
+    state = rules.PermissionState(
+        granted=before, filters=ANY_SUBMISSIONS if "partial_submissions" in before else {}
+    )
     assert outcome == rules.assign(state, codename, "survey", ANY_SUBMISSIONS)

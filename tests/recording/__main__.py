@@ -19,14 +19,21 @@ from tests.recording.writes import record_writes
 def record(checkout_path: Path, file: Path, database_url: str = "", only: str = "") -> int:
     """Record what a checkout answers; return the number of requests."""
     start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="recording-") as folder, new_database(database_url) as own_url:
+    with (
+        tempfile.TemporaryDirectory(prefix="recording-") as folder,
+        new_database(database_url) as own_url,
+    ):
         checkout = Checkout(checkout_path.resolve(), Path(folder), own_url)
         _print(f"== {checkout_path}: the world")
         token = prepare(checkout, Path(folder))
         with checkout.serve(), Recorder(checkout.base_url, file, only) as recorder:
             world = build(recorder, token)
             check_operations(recorder)
-            for name, part in (("reads", record_reads), ("page forms", record_page_forms), ("writes", record_writes)):
+            for name, part in (
+                ("reads", record_reads),
+                ("page forms", record_page_forms),
+                ("writes", record_writes),
+            ):
                 for step in part(world):
                     seconds = time.monotonic() - start
                     _print(f"{seconds:4.0f} s, {recorder.count:5} requests, {name}: {step}")
@@ -53,9 +60,13 @@ def main(arguments: list[str] | None = None) -> int:
         for place in places:
             command.add_argument(place, type=Path)
         if name != "diff":
-            command.add_argument("--database-url", default="", help="a PostgreSQL server; default: SQLite")
             command.add_argument(
-                "--only", default="", help="only operations with this text, such as 'GET /api/v2/event'"
+                "--database-url", default="", help="a PostgreSQL server; default: SQLite"
+            )
+            command.add_argument(
+                "--only",
+                default="",
+                help="only operations with this text, such as 'GET /api/v2/event'",
             )
     options = parser.parse_args(arguments)
     if options.command == "diff":

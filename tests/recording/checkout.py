@@ -35,7 +35,11 @@ class Checkout:
         self._command = own if own.exists() else Path(sys.executable).parent / "fieldgate"
         self._folder = folder
         self._environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("FIELDGATE_")},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("FIELDGATE_")
+            },
             **SETTINGS,
             "PYTHONPATH": f"{path}:{path / 'client'}",
         }
@@ -66,7 +70,9 @@ class Checkout:
             until = time.monotonic() + START_SECONDS
             while not self._is_ready():
                 if time.monotonic() > until:
-                    raise SystemExit(f"The service does not start:\n{(self._folder / 'serve.log').read_text()[-4000:]}")
+                    raise SystemExit(
+                        f"The service does not start:\n{(self._folder / 'serve.log').read_text()[-4000:]}"
+                    )
                 time.sleep(0.1)
             yield
 
@@ -80,7 +86,9 @@ class Checkout:
     def _program(self, name: str, *options: str) -> Iterator[None]:
         command: list[str | Path] = [self._command, name, *options, "--data", self._folder / "data"]
         with (self._folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                command, env=self._environment, stdout=log, stderr=subprocess.STDOUT
+            )
             try:
                 yield
             finally:

@@ -33,7 +33,9 @@ def compare(old: Recording, new: Recording) -> dict[Kind, list[str]]:
     for name in {**old, **new}:
         if name not in old or name not in new:
             exchange = old.get(name) or new[name]
-            changes = [("request", "sent", "not sent") if name in old else ("request", "not sent", "sent")]
+            changes = [
+                ("request", "sent", "not sent") if name in old else ("request", "not sent", "sent")
+            ]
         else:
             exchange = old[name]
             changes = []
@@ -56,7 +58,11 @@ def values_that_differ(place: str, old: Any, new: Any) -> Iterator[tuple[str, st
     if isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
             if key not in old or key not in new:
-                yield f"{place}.{key}", _short(old.get(key, "(no key)")), _short(new.get(key, "(no key)"))
+                yield (
+                    f"{place}.{key}",
+                    _short(old.get(key, "(no key)")),
+                    _short(new.get(key, "(no key)")),
+                )
             elif old[key] != new[key] or json.dumps(old[key]) != json.dumps(new[key]):
                 yield from values_that_differ(f"{place}.{key}", old[key], new[key])
         if set(old) == set(new) and list(old) != list(new) and place != "headers":
@@ -67,13 +73,17 @@ def values_that_differ(place: str, old: Any, new: Any) -> Iterator[tuple[str, st
         yield place, _short(old), _short(new)
 
 
-def _items_that_differ(place: str, old: list[Any], new: list[Any]) -> Iterator[tuple[str, str, str]]:
+def _items_that_differ(
+    place: str, old: list[Any], new: list[Any]
+) -> Iterator[tuple[str, str, str]]:
     before = [json.dumps(item) for item in old]
     after = [json.dumps(item) for item in new]
     if sorted(before) == sorted(after):
         yield f"{place}: order", _short(old), _short(new)
         return
-    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(
+        None, before, after, False
+    ).get_opcodes():
         if tag == "equal":
             continue
         if end - start == new_end - new_start:

@@ -12,7 +12,9 @@ from typing import Any
 import httpx
 import openpyxl
 
-UID = re.compile(r"(?:(?<=%2F)|(?<=%3A)|(?<![A-Za-z0-9]))[a-z](?=[a-z]*[A-Z0-9])[A-Za-z0-9]{21}(?![A-Za-z0-9])")
+UID = re.compile(
+    r"(?:(?<=%2F)|(?<=%3A)|(?<![A-Za-z0-9]))[a-z](?=[a-z]*[A-Z0-9])[A-Za-z0-9]{21}(?![A-Za-z0-9])"
+)
 HOST = re.compile(r"127\.0\.0\.1(?::|%3A)\d+")
 TOKEN = re.compile(r"\bfg[a-z]_[\w-]*")
 HASH = re.compile(r'\b(?:(?<=[>"])[0-9a-f]{16}|(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{12,64})\b')
@@ -34,7 +36,9 @@ SHOWN_RANDOM = re.compile(
 SECRET_FIELD = re.compile(r'(name="(?:csrf_token|key)" value=")[^"]*')
 FRESH = re.compile(r"\b([Ff]resh)[ _]?\d+\b")
 TOKEN_PATH = re.compile(r"/tokens/\d+")
-PRESENT_HEADERS = frozenset({"etag", "content-length", "fieldgate-data-version"})  # their values are random
+PRESENT_HEADERS = frozenset(
+    {"etag", "content-length", "fieldgate-data-version"}
+)  # their values are random
 IGNORED_HEADERS = frozenset(
     {"date", "x-request-id", "ratelimit", "ratelimit-policy", "connection", "transfer-encoding"}
 )
@@ -86,10 +90,14 @@ class Normaliser:
         media_type = response.headers.get("content-type", "").split(";")[0]
         if not content:
             return None
-        if media_type == SHEET or (media_type == "application/octet-stream" and content.startswith(b"PK")):
+        if media_type == SHEET or (
+            media_type == "application/octet-stream" and content.startswith(b"PK")
+        ):
             return self._cells(content)
         if media_type == "application/zip":
-            return sorted(self.text(name) for name in zipfile.ZipFile(io.BytesIO(content)).namelist())
+            return sorted(
+                self.text(name) for name in zipfile.ZipFile(io.BytesIO(content)).namelist()
+            )
         try:
             text = content.decode()
         except UnicodeDecodeError:
@@ -114,7 +122,8 @@ class Normaliser:
         return {
             sheet.title: [
                 [
-                    self.text(str(cell.value)) + (f" [{self.text(cell.comment.text)}]" if cell.comment else "")
+                    self.text(str(cell.value))
+                    + (f" [{self.text(cell.comment.text)}]" if cell.comment else "")
                     for cell in row
                 ]
                 for row in sheet.iter_rows()
@@ -125,7 +134,10 @@ class Normaliser:
 
 def _without_random(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: "<random>" if key in RANDOM_KEYS else _without_random(item) for key, item in value.items()}
+        return {
+            key: "<random>" if key in RANDOM_KEYS else _without_random(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_without_random(item) for item in value]
     return value

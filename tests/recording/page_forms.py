@@ -56,7 +56,9 @@ class PageForm:
     fields: list[tuple[str, str]] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)  # fields to type into
     files: list[str] = field(default_factory=list)
-    buttons: list[tuple[str, str]] = field(default_factory=list)  # a browser sends the one that is pressed
+    buttons: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # a browser sends the one that is pressed
 
 
 class FormParser(HTMLParser):
@@ -100,7 +102,9 @@ class FormParser(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "select" and self._form is not None and self._options:
-            chosen = [value for value, is_selected in self._options if is_selected] or [self._options[-1][0]]
+            chosen = [value for value, is_selected in self._options if is_selected] or [
+                self._options[-1][0]
+            ]
             self._form.fields.append((self._select, chosen[0]))
             self._select = ""
         elif tag == "form":
@@ -131,7 +135,9 @@ def _action(form: PageForm) -> str:
 
 
 def _forms(recorder: Recorder, caller: str, path: str) -> list[PageForm]:
-    response = recorder.record(caller, "GET", f"form: {path}", path, {"Accept": "text/html"}, note="before a form")
+    response = recorder.record(
+        caller, "GET", f"form: {path}", path, {"Accept": "text/html"}, note="before a form"
+    )
     return FormParser(response.text).forms
 
 
@@ -166,10 +172,15 @@ def _send_form(
         data.setdefault(name, []).append(value)
     headers = {"Accept": "text/html", "X-CSRFToken": ""}
     path = form.action.split("#")[0]
-    response = recorder.record(caller, "POST", template, path, headers, data=data, files=files or None)
+    response = recorder.record(
+        caller, "POST", template, path, headers, data=data, files=files or None
+    )
     if location := response.headers.get("location"):
         cookies = [f"{name}={value}" for name, value in response.cookies.items()]
-        headers = {"Accept": "text/html", "Cookie": "; ".join([recorder.callers[caller]["Cookie"], *cookies])}
+        headers = {
+            "Accept": "text/html",
+            "Cookie": "; ".join([recorder.callers[caller]["Cookie"], *cookies]),
+        }
         path = httpx.URL(location).raw_path.decode()
         if path.startswith("/api/v2/imports/i"):
             world.wait_for_import(caller, path.split("?")[0])

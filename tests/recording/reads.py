@@ -50,7 +50,11 @@ def of_assets(rest: str, *queries: str, names: tuple[str, ...] = (), is_list: bo
 
 def of_log(path: str, *queries: str) -> Read:
     variants = tuple(f"{LOG} AND {query}" for query in queries)
-    return Read((path,), (LOG, *variants, f"{LOG}&limit=2", "q=x:y", "q=(", "limit=x"), formats=("csv", "ndjson"))
+    return Read(
+        (path,),
+        (LOG, *variants, f"{LOG}&limit=2", "q=x:y", "q=(", "limit=x"),
+        formats=("csv", "ndjson"),
+    )
 
 
 EVENT_FILTERS = (
@@ -313,15 +317,25 @@ def _record_callers(world: World, template: str, read: Read) -> None:
     for number, path in enumerate(read.paths):
         path = _with_query(path, read.own_query)
         callers = FEW_CALLERS if template in SLOW else tuple(world.recorder.callers)
-        for caller in callers if number < 2 else [caller for caller in callers if not _is_special(caller)]:
+        for caller in (
+            callers if number < 2 else [caller for caller in callers if not _is_special(caller)]
+        ):
             _get(world, template, path, caller)
-            if not _is_file(template) and caller in (PAGE_CALLERS if number == 0 else ("owner", "viewer")):
+            if not _is_file(template) and caller in (
+                PAGE_CALLERS if number == 0 else ("owner", "viewer")
+            ):
                 _get(world, template, path, caller, {"Accept": PAGE})
         if number == 0 and template not in SLOW and not _is_file(template):
             for caller in ("anonymous", "owner session"):
                 for language in LANGUAGES[1:]:
                     for accept in (JSON, PAGE):
-                        _get(world, template, path, caller, {"Accept": accept, "Accept-Language": language})
+                        _get(
+                            world,
+                            template,
+                            path,
+                            caller,
+                            {"Accept": accept, "Accept-Language": language},
+                        )
 
 
 def _is_special(caller: str) -> bool:
@@ -365,13 +379,17 @@ def _record_other(world: World) -> Iterator[str]:
         _get(world, "/static/", f"/static/{name}", "anonymous")
 
 
-def _get(world: World, template: str, path: str, caller: str, headers: dict[str, str] | None = None) -> None:
+def _get(
+    world: World, template: str, path: str, caller: str, headers: dict[str, str] | None = None
+) -> None:
     world.recorder.record(caller, "GET", template, path.format(**world.names), headers)
 
 
 def _with_query(path: str, query: str) -> str:
     if not query:
         return path
-    if path.endswith("permission=view_asset"):  # of explain/: a complete query replaces the one of the path
+    if path.endswith(
+        "permission=view_asset"
+    ):  # of explain/: a complete query replaces the one of the path
         path = path.split("?")[0]
     return f"{path}{'&' if '?' in path else '?'}{query}"

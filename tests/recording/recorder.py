@@ -37,12 +37,23 @@ class Recorder:
         self._file.close()
         self.client.close()
 
-    def send(self, caller: str, method: str, path: str, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
+    def send(
+        self,
+        caller: str,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        **body: Any,
+    ) -> Any:
         """Send a request that must succeed, without a record of it; return the JSON."""
         response = self._request(caller, method, path, headers or {}, body)
         if response.is_error:
-            raise SystemExit(f"{method} {path} as {caller}: {response.status_code} {response.text[:1000]}")
-        return response.json() if response.headers.get("content-type") == "application/json" else None
+            raise SystemExit(
+                f"{method} {path} as {caller}: {response.status_code} {response.text[:1000]}"
+            )
+        return (
+            response.json() if response.headers.get("content-type") == "application/json" else None
+        )
 
     def skips(self, method: str, template: str) -> bool:
         return self._only not in f"{method} {template}"
@@ -58,7 +69,9 @@ class Recorder:
         **body: Any,
     ) -> httpx.Response:
         """Send a request and write down the answer. Its name is the same in each recording of the same requests."""
-        shown = " ".join(f"{name}: {value}" for name, value in (headers or {}).items() if name != "Cookie")
+        shown = " ".join(
+            f"{name}: {value}" for name, value in (headers or {}).items() if name != "Cookie"
+        )
         name = f"{method} {path} as {caller} {shown} {note} {_shown(body, self.normaliser)}"
         response = self._request(caller, method, path, headers or {}, body)
         name = " ".join(self.normaliser.text(name).split())
@@ -76,10 +89,17 @@ class Recorder:
         return response
 
     def _request(
-        self, caller: str, method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any]
+        self,
+        caller: str,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any],
     ) -> httpx.Response:
         self.client.cookies.clear()
-        return self.client.request(method, path, headers={**self.callers[caller], **headers}, **body)
+        return self.client.request(
+            method, path, headers={**self.callers[caller], **headers}, **body
+        )
 
 
 def _shown(body: Mapping[str, Any], normaliser: Normaliser) -> str:

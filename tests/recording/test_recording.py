@@ -21,7 +21,10 @@ RECORDING: dict[str, Any] = {
         "template": "/x/",
         "status": 200,
         "headers": {"content-type": "application/json", "vary": "Accept"},
-        "body": {"count": 2, "results": [{"name": "a", "label": "Edit form"}, {"name": "b", "label": "View form"}]},
+        "body": {
+            "count": 2,
+            "results": [{"name": "a", "label": "Edit form"}, {"name": "b", "label": "View form"}],
+        },
     },
     "GET /x/ as viewer": {
         "method": "GET",
@@ -53,13 +56,17 @@ def test_status_header_and_line_of_a_page() -> None:
     headers = {"content-type": "application/json", "vary": "Cookie"}
     assert differences(changed(OWNER, headers=headers)) == {("headers.vary", "Accept", "Cookie")}
     body = ["<h1>Surveys</h1>", "<p>None</p>"]
-    assert differences(changed(VIEWER, body=body)) == {("body[]", "<h1>Forms</h1>", "<h1>Surveys</h1>")}
+    assert differences(changed(VIEWER, body=body)) == {
+        ("body[]", "<h1>Forms</h1>", "<h1>Surveys</h1>")
+    }
 
 
 def test_message_order_and_key() -> None:
     first, second = RECORDING[OWNER]["body"]["results"]
     message = {"count": 2, "results": [{**first, "label": "Change form"}, second]}
-    assert differences(changed(OWNER, body=message)) == {("body.results[].label", "Edit form", "Change form")}
+    assert differences(changed(OWNER, body=message)) == {
+        ("body.results[].label", "Edit form", "Change form")
+    }
     [(place, _, _)] = differences(changed(OWNER, body={"count": 2, "results": [second, first]}))
     assert place == "body.results[]: order"
     added = {"count": 2, "results": [{**first, "owner": "x"}, second]}
@@ -80,7 +87,15 @@ def test_request_that_only_one_recording_has() -> None:
 
 
 def compare_with_itself(*options: str) -> None:
-    command = [sys.executable, "-m", "tests.recording", "compare", str(CHECKOUT), str(CHECKOUT), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.recording",
+        "compare",
+        str(CHECKOUT),
+        str(CHECKOUT),
+        *options,
+    ]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "no difference\n"), done.stdout + done.stderr
 

@@ -11,7 +11,16 @@ from openpyxl import Workbook
 Rows = Sequence[Sequence[str]]
 LABELS = ("label::English (en)", "label::Français (fr)", "label::العربية (ar)")
 HOUSEHOLD: Rows = (
-    ("type", "name", *LABELS, "hint::English (en)", "required", "relevant", "constraint", "calculation"),
+    (
+        "type",
+        "name",
+        *LABELS,
+        "hint::English (en)",
+        "required",
+        "relevant",
+        "constraint",
+        "calculation",
+    ),
     ("start", "start"),
     ("note", "welcome", "Welcome <b>all</b>", "Bienvenue", "أهلا بكم"),
     ("begin_group", "place", "Place", "Lieu", "المكان"),
@@ -59,7 +68,9 @@ CONTENT = {
         {"type": "text", "name": "head", "label": ["Head of household"]},
         {"type": "select_one yes_no", "name": "water", "label": ["Is there water?"]},
     ],
-    "choices": [{"list_name": "yes_no", "name": value, "label": [value]} for value in ("yes", "no")],
+    "choices": [
+        {"list_name": "yes_no", "name": value, "label": [value]} for value in ("yes", "no")
+    ],
     "settings": {"style": "pages"},
     "translations": [None],
 }
@@ -89,7 +100,9 @@ def _without_times(file: io.BytesIO) -> bytes:
 
 
 def household(title: str, *more: Sequence[str]) -> bytes:
-    return workbook(survey=[*HOUSEHOLD, *more], choices=CHOICES, settings=(("form_title",), (title,)))
+    return workbook(
+        survey=[*HOUSEHOLD, *more], choices=CHOICES, settings=(("form_title",), (title,))
+    )
 
 
 def events(count: int) -> list[dict[str, Any]]:
@@ -113,8 +126,15 @@ def _event(number: int) -> dict[str, Any]:
         "ifrc_severity_level": number % 3,
     }
     if number % 2:
-        event["name"] |= {"fr": f"Inondation {number}", "ar": f"فيضان {number}", "es": f"Inundación {number}"}
-        event["summary"] = {"en": f"<p>Rain since <b>day {number}</b></p><script>x</script>", "fr": "<p>Pluie</p>"}
+        event["name"] |= {
+            "fr": f"Inondation {number}",
+            "ar": f"فيضان {number}",
+            "es": f"Inundación {number}",
+        }
+        event["summary"] = {
+            "en": f"<p>Rain since <b>day {number}</b></p><script>x</script>",
+            "fr": "<p>Pluie</p>",
+        }
         event["glide"] = f"FL-2026-{number:06}-NPL"
     if number % 3 == 0:
         event["appeals"] = [
@@ -125,7 +145,13 @@ def _event(number: int) -> dict[str, Any]:
             }
         ]  # fmt: skip
     if number % 4 == 0:
-        person = {"id": number, "ctype": "Originator", "name": "Amina", "email": "amina@example.org", "phone": "12"}
+        person = {
+            "id": number,
+            "ctype": "Originator",
+            "name": "Amina",
+            "email": "amina@example.org",
+            "phone": "12",
+        }
         event["field_reports"] = [
             {
                 "id": number * 10 + part, "summary": {"en": f"Report {part}"}, "description": {"en": "<i>More</i>"},

@@ -25,7 +25,9 @@ SERVICE_ACCOUNTS = "/api/v2/service-accounts/"
 
 
 def basic(username: str) -> dict[str, str]:
-    return {"Authorization": "Basic " + base64.b64encode(f"{username}:{PASSWORD}".encode()).decode()}
+    return {
+        "Authorization": "Basic " + base64.b64encode(f"{username}:{PASSWORD}".encode()).decode()
+    }
 
 
 class World:
@@ -41,14 +43,18 @@ class World:
         return uid
 
     def create_asset(self, name: str, title: str, caller: str = "owner", **fields: Any) -> str:
-        asset = self.recorder.send(caller, "POST", "/api/v2/assets/", json={"name": title, **fields})
+        asset = self.recorder.send(
+            caller, "POST", "/api/v2/assets/", json={"name": title, **fields}
+        )
         uid = self.add(name, asset["uid"])
         self.name_versions(name)
         return uid
 
     def name_versions(self, name: str) -> None:
         """Name the versions of an asset, the newest last."""
-        versions = self.recorder.send("root", "GET", f"/api/v2/assets/{self.names[name]}/versions/")["results"]
+        versions = self.recorder.send(
+            "root", "GET", f"/api/v2/assets/{self.names[name]}/versions/"
+        )["results"]
         for number, version in enumerate(reversed(versions), 1):
             self.add(f"{name}_version{number}", version["uid"])
 
@@ -97,7 +103,16 @@ def prepare(checkout: Checkout, folder: Path) -> str:
     file = folder / "events.json"
     file.write_text(json.dumps(workbooks.events(EVENTS)))
     checkout.run("events", "load", str(file))
-    checkout.run("user", "create", "root", "--superuser", "--first", "Root", "--password-stdin", stdin=PASSWORD)
+    checkout.run(
+        "user",
+        "create",
+        "root",
+        "--superuser",
+        "--first",
+        "Root",
+        "--password-stdin",
+        stdin=PASSWORD,
+    )
     return checkout.run("token", "create", "root").strip()
 
 
@@ -137,22 +152,38 @@ def _create_users(world: World) -> None:
     world.add("user_root", send("root", "GET", "/me/")["uid"])
     for username in SESSIONS:
         world.recorder.client.cookies.clear()
-        response = world.recorder.client.post("/login/", data={"username": username, "password": PASSWORD})
+        response = world.recorder.client.post(
+            "/login/", data={"username": username, "password": PASSWORD}
+        )
         cookies = "; ".join(f"{name}={value}" for name, value in response.cookies.items())
-        page = world.recorder.client.get("/account/", headers={"Cookie": cookies, "Accept": "text/html"}).text
+        page = world.recorder.client.get(
+            "/account/", headers={"Cookie": cookies, "Accept": "text/html"}
+        ).text
         csrf_token = page.split('name="csrf_token" value="', 1)[1].split('"', 1)[0]
-        world.recorder.callers[f"{username} session"] = {"Cookie": cookies, "X-CSRFToken": csrf_token}
+        world.recorder.callers[f"{username} session"] = {
+            "Cookie": cookies,
+            "X-CSRFToken": csrf_token,
+        }
 
 
 def _create_team(world: World) -> None:
     send = world.recorder.send
     uid = world.add(
-        "team", send("team_admin", "POST", "/api/v2/teams/", json={"name": "WASH", "description": "x"})["uid"]
+        "team",
+        send("team_admin", "POST", "/api/v2/teams/", json={"name": "WASH", "description": "x"})[
+            "uid"
+        ],
     )
     send("team_admin", "POST", f"/api/v2/teams/{uid}/members/", json={"users": ["member", "owner"]})
     body = {"username": "bot", "team": uid}
     send("anonymous", "POST", SERVICE_ACCOUNTS, basic("team_admin"), json=body)
-    token = send("anonymous", "POST", f"{SERVICE_ACCOUNTS}bot/tokens/", basic("team_admin"), json={"name": "Sync"})
+    token = send(
+        "anonymous",
+        "POST",
+        f"{SERVICE_ACCOUNTS}bot/tokens/",
+        basic("team_admin"),
+        json={"name": "Sync"},
+    )
     world.names["bot_token_id"] = token["url"].rstrip("/").rsplit("/", 1)[1]
     world.recorder.callers["bot"] = {"Authorization": f"Token {token['token']}"}
 
@@ -165,7 +196,12 @@ def _create_forms(world: World) -> None:
     second = workbooks.household("Household", ("text", "phone", "Phone", "Téléphone", "هاتف"))
     world.import_file("second_import", second, destination=household)
     content = {**workbooks.CONTENT, "settings": {}}
-    send("owner", "PATCH", f"/api/v2/assets/{household}/", json={"content": content, "tag_string": "health,wash"})
+    send(
+        "owner",
+        "PATCH",
+        f"/api/v2/assets/{household}/",
+        json={"content": content, "tag_string": "health,wash"},
+    )
     world.name_versions("household")
     world.create_asset("child", "Water points", parent=collection, content=workbooks.CONTENT)
     world.create_asset("hidden", "Hidden child", parent=collection, content=workbooks.CONTENT)
@@ -176,7 +212,10 @@ def _create_forms(world: World) -> None:
     world.create_asset("deleted", "Old form", content=workbooks.CONTENT)
     send("owner", "DELETE", f"/api/v2/assets/{world.names['deleted']}/")
     world.import_form("library", workbooks.workbook(library=workbooks.LIBRARY), library="true")
-    world.import_form("warned", workbooks.workbook(survey=workbooks.WARNINGS, settings=(("form_title",), ("Warned",))))
+    world.import_form(
+        "warned",
+        workbooks.workbook(survey=workbooks.WARNINGS, settings=(("form_title",), ("Warned",))),
+    )
     world.name_versions("warned")
 
 
@@ -186,7 +225,9 @@ def _share(world: World) -> None:
     world.share("household", user="viewer", permission="view_asset", expires_at="2031-01-01")
     world.share("household", user="manager", permission="manage_asset")
     world.share("household", user="disabled", permission="view_asset")
-    world.share("household", user="partial", permission="partial_submissions", partial_permissions=filters)
+    world.share(
+        "household", user="partial", permission="partial_submissions", partial_permissions=filters
+    )
     world.share("household", team="WASH", permission="view_submissions")
     world.share("collection", user="denied", permission="view_asset")
     world.share("collection", user="viewer", permission="change_asset")
@@ -219,6 +260,8 @@ def _create_tokens(world: World) -> None:
     }
     for name, limit in limits.items():
         body = {"name": name, **limit}
-        token = world.recorder.send("anonymous", "POST", "/api/v2/account/tokens/", basic("owner"), json=body)
+        token = world.recorder.send(
+            "anonymous", "POST", "/api/v2/account/tokens/", basic("owner"), json=body
+        )
         world.recorder.callers[name] = {"Authorization": f"Token {token['token']}"}
         world.names["owner_token_id"] = token["url"].rstrip("/").rsplit("/", 1)[1]

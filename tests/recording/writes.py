@@ -146,7 +146,9 @@ class FreshObjects:
         return {}
 
     def _asset(self, **fields: Any) -> Values:
-        asset = self._send("owner", "POST", A, json={"name": "Form", "content": workbooks.CONTENT, **fields})["uid"]
+        asset = self._send(
+            "owner", "POST", A, json={"name": "Form", "content": workbooks.CONTENT, **fields}
+        )["uid"]
         assignments = [
             {"user": "editor", "permission": "change_asset"},
             {"user": "manager", "permission": "manage_asset"},
@@ -157,13 +159,22 @@ class FreshObjects:
         return {"asset": asset, "uid": asset, "assignment": self._assignment_of("viewer", listed)}
 
     def _assignment_of(self, username: str, listed: Any) -> str:
-        urls = [record["url"] for record in listed if (record.get("user") or "").endswith(f"/{username}/")]
+        urls = [
+            record["url"]
+            for record in listed
+            if (record.get("user") or "").endswith(f"/{username}/")
+        ]
         return str(urls[0]).rstrip("/").rsplit("/", 1)[1] if urls else "p"
 
     def _child(self) -> Values:
         body = {"name": "Collection", "asset_type": "collection"}
         collection = self._send("owner", "POST", A, json=body)["uid"]
-        self._send("owner", "POST", f"{A}{collection}/{S}", json={"user": "denied", "permission": "change_asset"})
+        self._send(
+            "owner",
+            "POST",
+            f"{A}{collection}/{S}",
+            json={"user": "denied", "permission": "change_asset"},
+        )
         return {**self._asset(parent=collection), "collection": collection}
 
     def _deleted(self) -> Values:
@@ -181,7 +192,10 @@ class FreshObjects:
         path = f"{A}{values['asset']}/"
         version = self._send("owner", "GET", f"{path}versions/")["results"][0]["uid"]
         self._send(
-            "owner", "PATCH", path, json={"content": {"survey": [{"type": "text", "name": "x", "label": ["X"]}]}}
+            "owner",
+            "PATCH",
+            path,
+            json={"content": {"survey": [{"type": "text", "name": "x", "label": ["X"]}]}},
         )
         return {**values, "version": version}
 
@@ -200,7 +214,9 @@ class FreshObjects:
         return {**values, "id": self._new_token_id(values["user"])}
 
     def _new_token_id(self, username: str) -> str:
-        token = self._send("anonymous", "POST", "/api/v2/account/tokens/", basic(username), json={"name": "x"})
+        token = self._send(
+            "anonymous", "POST", "/api/v2/account/tokens/", basic(username), json={"name": "x"}
+        )
         return str(token["url"]).rstrip("/").rsplit("/", 1)[1]
 
     def _own_token(self) -> Values:
@@ -210,7 +226,11 @@ class FreshObjects:
         values = self._user()
         token = self._send("anonymous", "POST", "/token/", basic(values["user"]))["token"]
         headers = {"Authorization": f"Token {token}"}
-        return {**values, "user_uid": self._send("anonymous", "GET", "/me/", headers)["uid"], "leaver": values["user"]}
+        return {
+            **values,
+            "user_uid": self._send("anonymous", "GET", "/me/", headers)["uid"],
+            "leaver": values["user"],
+        }
 
     def _account(self) -> Values:
         username = f"fresh{self._number}"
@@ -218,17 +238,25 @@ class FreshObjects:
         self._send("anonymous", "POST", SERVICE_ACCOUNTS, basic("team_admin"), json=body)
         path = f"{SERVICE_ACCOUNTS}{username}/tokens/"
         token = self._send("anonymous", "POST", path, basic("team_admin"), json={"name": "x"})
-        return {"account": username, "username": username, "id": token["url"].rstrip("/").rsplit("/", 1)[1]}
+        return {
+            "account": username,
+            "username": username,
+            "id": token["url"].rstrip("/").rsplit("/", 1)[1],
+        }
 
     def _invite(self) -> Values:
         values = self._asset()
-        invite = self._send("owner", "POST", INVITES, json={"recipient": "recipient", "assets": [values["asset"]]})
+        invite = self._send(
+            "owner", "POST", INVITES, json={"recipient": "recipient", "assets": [values["asset"]]}
+        )
         return {**values, "uid": invite["url"].rstrip("/").rsplit("/", 1)[1]}
 
     def _team(self) -> Values:
         body = {"name": f"Fresh {self._number}"}
         team = self._send("team_admin", "POST", "/api/v2/teams/", json=body)["uid"]
-        self._send("team_admin", "POST", f"/api/v2/teams/{team}/members/", json={"users": ["member"]})
+        self._send(
+            "team_admin", "POST", f"/api/v2/teams/{team}/members/", json={"users": ["member"]}
+        )
         return {"team": team, "uid": team, "username": "member"}
 
     def _event(self) -> Values:
@@ -246,7 +274,9 @@ class WriteRecorder:
         self._values: Values = {}
 
     def record_callers(self) -> None:
-        callers = [caller for caller in self._world.recorder.callers if caller not in OTHER_SESSIONS]
+        callers = [
+            caller for caller in self._world.recorder.callers if caller not in OTHER_SESSIONS
+        ]
         if self._write.able == "leaver":
             callers = ["anonymous", "owner"]
         for caller in callers:
@@ -254,7 +284,11 @@ class WriteRecorder:
                 self.send(caller, query="?dry_run=true")
             self.send(caller, follows=True)
         if self._write.with_password:
-            for caller in ("leaver",) if self._write.able == "leaver" else ("owner", "viewer", "team_admin", "root"):
+            for caller in (
+                ("leaver",)
+                if self._write.able == "leaver"
+                else ("owner", "viewer", "team_admin", "root")
+            ):
                 self.send(caller, has_password=True, follows=True)
 
     def record_bad_bodies(self) -> None:
@@ -288,7 +322,10 @@ class WriteRecorder:
                 send(json={name: value for name, value in body.items() if name != field})
             texts = {name: value for name, value in body.items() if isinstance(value, str)}
             send(data=texts)
-            send(files={name: (None, value) for name, value in texts.items()} | {"other": ("x.txt", b"x")})
+            send(
+                files={name: (None, value) for name, value in texts.items()}
+                | {"other": ("x.txt", b"x")}
+            )
         self._follow("with a bad body")
 
     def send(
@@ -330,11 +367,16 @@ class WriteRecorder:
         return {} if body is None else {"json": body}
 
     def _wait_for_import(self, caller: str, response: httpx.Response) -> None:
-        if "/imports/" in self._write.template and response.headers.get("content-type") == "application/json":
+        if (
+            "/imports/" in self._write.template
+            and response.headers.get("content-type") == "application/json"
+        ):
             url = response.json().get("url")
             if url:
                 self._world.wait_for_import(caller, url)
-                self._world.recorder.record(caller, "GET", "/api/v2/imports/{uid}/", httpx.URL(url).path)
+                self._world.recorder.record(
+                    caller, "GET", "/api/v2/imports/{uid}/", httpx.URL(url).path
+                )
 
     def _follow(self, how: str, response: httpx.Response | None = None) -> None:
         """Record what the request changed."""

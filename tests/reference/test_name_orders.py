@@ -27,13 +27,21 @@ def store(database: Database) -> ReferenceStore:
 def _by_collation(data: ReferenceData, language: Language) -> Sequence[int]:
     return sorted(
         data.countries,
-        key=lambda number: (collation_key(data.country_records.name(language, number), language), number),
+        key=lambda number: (
+            collation_key(data.country_records.name(language, number), language),
+            number,
+        ),
     )
 
 
 def _stored(language: Language, names: dict[int, str]) -> NameOrder:
-    records = [{"id": number, "names": {"en": name}, "original_language": "en"} for number, name in names.items()]
-    row = next(row for row in name_order_rows("countries", records) if row["language"] == language.value)
+    records = [
+        {"id": number, "names": {"en": name}, "original_language": "en"}
+        for number, name in names.items()
+    ]
+    row = next(
+        row for row in name_order_rows("countries", records) if row["language"] == language.value
+    )
     return NameOrder(row["digest"], row["ids"])
 
 
@@ -49,10 +57,14 @@ def test_stored_orders_are_of_the_installed_icu() -> None:
     assert icu.ICU_VERSION == ICU_VERSION
 
 
-async def test_names_without_a_stored_order_are_ordered(database: Database, store: ReferenceStore) -> None:
+async def test_names_without_a_stored_order_are_ordered(
+    database: Database, store: ReferenceStore
+) -> None:
     """The stored order is for other names, or there is none."""
     async with database.transaction() as connection:
-        await connection.execute(update(countries).where(countries.c.id == 14).values(names={"en": "Zz"}))
+        await connection.execute(
+            update(countries).where(countries.c.id == 14).values(names={"en": "Zz"})
+        )
     data = (await store.reload())[1]
     assert data.country_records.by_name(Language.ENGLISH)[-1] == 14
     async with database.transaction() as connection:

@@ -16,7 +16,11 @@ def country(**fields: Any) -> Country:
 
 async def test_all_countries_have_a_point(database: Database) -> None:
     reference_data = await ReferenceStore(database, DataVersions(database)).current()
-    missing = {each.iso3 for each in reference_data.countries.values() if each.iso3 and not country_position(each)}
+    missing = {
+        each.iso3
+        for each in reference_data.countries.values()
+        if each.iso3 and not country_position(each)
+    }
     assert missing == {"ATA", "BVT"}, "nobody lives in Antarctica and on Bouvet Island"
 
 

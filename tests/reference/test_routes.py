@@ -25,7 +25,9 @@ KEYS = {
 COUNTS = {COUNTRY: 247, REGION: 5, TYPE: 24}
 
 
-async def _all(service: Service, path: str, query: str = "", language: str = "en") -> list[dict[str, Any]]:
+async def _all(
+    service: Service, path: str, query: str = "", language: str = "en"
+) -> list[dict[str, Any]]:
     answer = await service.get(f"{path}?limit=1000&{query}", headers={"Accept-Language": language})
     assert answer.status_code == 200, answer.text
     assert "Fieldgate-Ignored" not in answer.headers
@@ -41,13 +43,19 @@ async def _ids(service: Service, path: str, query: str, language: str = "en") ->
 
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize("path", list(KEYS))
-async def test_list_and_detail_agree_in_every_language(service: Service, path: str, language: Language) -> None:
+async def test_list_and_detail_agree_in_every_language(
+    service: Service, path: str, language: Language
+) -> None:
     records = await _all(service, path, language=language.value)
     assert len(records) == COUNTS[path]
     for record in records:
         assert list(record) == KEYS[path]
     for record in (records[0], records[-1]):
-        for address in (f"{path}{record['id']}/", f"{path}{record['id']}", f"{path}{record['id']}.json"):
+        for address in (
+            f"{path}{record['id']}/",
+            f"{path}{record['id']}",
+            f"{path}{record['id']}.json",
+        ):
             answer = await service.get(address, headers={"Accept-Language": language.value})
             assert answer.json() == record
             assert answer.headers["Content-Language"] == language.value
@@ -55,8 +63,12 @@ async def test_list_and_detail_agree_in_every_language(service: Service, path: s
 
 async def test_national_societies(start: StartService) -> None:
     countries = [
-        Country(id=901, names={"en": "Newland"}, independent=True, society_names={"fr": "Croix-Rouge"}),
-        Country(id=902, names={"en": "Oldland"}, independent=False, society_names={"fr": "Croix-Rouge"}),
+        Country(
+            id=901, names={"en": "Newland"}, independent=True, society_names={"fr": "Croix-Rouge"}
+        ),
+        Country(
+            id=902, names={"en": "Oldland"}, independent=False, society_names={"fr": "Croix-Rouge"}
+        ),
         Country(id=903, names={"en": "ICRC"}),
         Country(id=904, names={"en": "Elsewhere"}, iso="BX"),
         Country(id=905, names={"en": "Farland"}, independent=True),
@@ -99,7 +111,9 @@ async def test_region_0(service: Service) -> None:
 
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize("path", [COUNTRY, TYPE])
-async def test_default_order_is_by_localized_name(service: Service, path: str, language: Language) -> None:
+async def test_default_order_is_by_localized_name(
+    service: Service, path: str, language: Language
+) -> None:
     names = [record["name"] for record in await _all(service, path, language=language.value)]
     assert names == sorted(names, key=lambda name: collation_key(name, language))
     for ordering in ("name", "id"):
@@ -173,15 +187,24 @@ async def test_country_filters(service: Service, query: str, ids: set[int]) -> N
         (REGION, "id__in=0&search=europe", set()),
     ],
 )
-async def test_type_and_region_filters(service: Service, path: str, query: str, ids: set[int]) -> None:
+async def test_type_and_region_filters(
+    service: Service, path: str, query: str, ids: set[int]
+) -> None:
     assert set(await _ids(service, path, quote(query, safe="=&,"))) == ids
 
 
 BAD: list[tuple[str, str, str]] = [
-    *((COUNTRY, name, value) for name in ("id", "region", "record_type") for value in ("abc", "1.5", "1,2")),
+    *(
+        (COUNTRY, name, value)
+        for name in ("id", "region", "record_type")
+        for value in ("abc", "1.5", "1,2")
+    ),
     *((path, "id__in", "1,abc") for path in KEYS),
     *((COUNTRY, name, "0,x,1.5") for name in ("region__in", "record_type__in")),
-    *((COUNTRY, name, "maybe") for name in ("is_independent", "is_nationalsociety", "is_deprecated", "mini")),
+    *(
+        (COUNTRY, name, "maybe")
+        for name in ("is_independent", "is_nationalsociety", "is_deprecated", "mini")
+    ),
     *((path, "ordering", value) for path in (COUNTRY, TYPE) for value in ("iso", "--name", "NAME")),
     *((COUNTRY, name, "a%00b") for name in ("iso", "iso3", "name", "search", "id", "id__in")),
     *((path, "search", "a%00b") for path in (TYPE, REGION)),
@@ -195,7 +218,12 @@ async def test_invalid_value_is_refused(service: Service, path: str, name: str, 
 
 
 @pytest.mark.parametrize("id", ["abc", "999", "-1", "1.5", "9" * 30, "9" * 5000, "٩٩٩", "x" * 300])
-@pytest.mark.parametrize(("path", "noun"), [(COUNTRY, "country"), (REGION, "region"), (TYPE, "disaster type")])
+@pytest.mark.parametrize(
+    ("path", "noun"), [(COUNTRY, "country"), (REGION, "region"), (TYPE, "disaster type")]
+)
 async def test_unknown_id_is_not_found(service: Service, path: str, noun: str, id: str) -> None:
     answer = await service.get(f"{path}{id}/")
-    assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no {noun} {id[:50]}."})
+    assert (answer.status_code, answer.json()) == (
+        404,
+        {"detail": f"There is no {noun} {id[:50]}."},
+    )

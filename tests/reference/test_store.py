@@ -39,12 +39,39 @@ async def test_migration_inserts_countries(store: ReferenceStore) -> None:
         assert all(code.isascii() and code.isupper() for code in codes)
     without_region = {each.iso for each in countries if each.region is None}
     assert without_region == {"AQ", "BV", "GS", "HM", "IO", "TF"}, "nobody lives there"
-    assert {each.fdrs for each in countries if each.fdrs} == {f"D{each.iso}001" for each in countries if each.fdrs}
+    assert {each.fdrs for each in countries if each.fdrs} == {
+        f"D{each.iso}001" for each in countries if each.fdrs
+    }
 
 
 async def test_migration_inserts_disaster_types(store: ReferenceStore) -> None:
     directory = await store.current()
-    numbers = [1, 2, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 19, 20, 21, 23, 24, 27, 54, 57, 62, 66, 67, 68]
+    numbers = [
+        1,
+        2,
+        4,
+        5,
+        6,
+        7,
+        8,
+        11,
+        12,
+        13,
+        14,
+        15,
+        19,
+        20,
+        21,
+        23,
+        24,
+        27,
+        54,
+        57,
+        62,
+        66,
+        67,
+        68,
+    ]
     assert list(directory.types) == numbers
     assert directory.type_records.name(Language.ENGLISH, 27) == "Pluvial/Flash Flood"
     assert directory.type_records.name(Language.FRENCH, 2) == "Séisme"
@@ -61,7 +88,9 @@ async def test_names_are_unique_in_every_language(store: ReferenceStore) -> None
             assert len(set(names)) == len(names), language
 
 
-async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:
+async def test_another_process_sees_a_change(
+    database_url: str, database: Database, store: ReferenceStore
+) -> None:
     other = Database(database_url)
     there = ReferenceStore(other, DataVersions(other))
     assert (await there.current()).countries.get(900) is None
@@ -77,13 +106,17 @@ async def test_upsert_writes_only_differences(database: Database, store: Referen
     assert await _put(database, store, *directory.types.values()) == 0
     assert await changes.version(TOPIC) == 0
     nepal = directory.countries[123]
-    richer = msgspec.structs.replace(nepal, average_household_size=4.3, society_names={"en": "A society"})
+    richer = msgspec.structs.replace(
+        nepal, average_household_size=4.3, society_names={"en": "A society"}
+    )
     assert await _put(database, store, *{**directory.countries, 123: richer}.values()) == 1
     first = await changes.version(TOPIC)
     assert first > 0
     assert await _put(database, store, richer, richer) == 0
     assert (await store.current()).countries.get(123) == richer
-    flood = DisasterType(id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr")
+    flood = DisasterType(
+        id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr"
+    )
     assert await _put(database, store, flood, DisasterType(id=99, names={"en": "New"})) == 2
     assert await changes.version(TOPIC) > first
     assert (await store.current()).types.get(12) == flood

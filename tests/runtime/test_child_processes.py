@@ -59,7 +59,9 @@ runner.run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(memory_bytes=
 @contextmanager
 def parent_and_child(script: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A parent process, and the ID of its child, which is already watching."""
-    with subprocess.Popen([sys.executable, "-c", PARENT, script], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, script], stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "watching\n"
         [child] = children(parent.pid)
@@ -75,7 +77,9 @@ def test_child_stops_when_its_parent_is_killed() -> None:
     with parent_and_child(CHILD) as (parent, child):
         assert is_running(child)
         parent.kill()
-        output, _ = parent.communicate(timeout=TIMEOUT_SECONDS)  # until the child has closed its end of the pipe, too
+        output, _ = parent.communicate(
+            timeout=TIMEOUT_SECONDS
+        )  # until the child has closed its end of the pipe, too
         assert output == "stopped\n"
         wait_for_exit([child])
 
@@ -92,7 +96,9 @@ def test_child_that_ignores_the_signal_exits_after_the_grace_period() -> None:
 def test_sandbox_ends_with_its_worker() -> None:
     with subprocess.Popen([sys.executable, "-c", WORKER]) as worker:
         try:
-            while len(others := descendants(worker.pid)) < 3:  # resource tracker, fork server, parser
+            while (
+                len(others := descendants(worker.pid)) < 3
+            ):  # resource tracker, fork server, parser
                 assert worker.poll() is None
         finally:
             worker.kill()

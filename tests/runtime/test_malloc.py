@@ -12,7 +12,9 @@ from fieldgate.runtime.process_limits import MMAP_THRESHOLD_BYTES, set_mmap_thre
 PIECES, SIZE = 64, 2 * 1024 * 1024
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have their own ways")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other allocators have their own ways"
+)
 def test_large_blocks_are_returned_to_the_system_after_a_fork() -> None:
     """Every second block is freed; the remaining ones must not keep the freed memory in the process."""
     assert _kept_after_freeing(prepared=True) < PIECES * SIZE * 0.6

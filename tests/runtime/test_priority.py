@@ -9,7 +9,9 @@ import pytest
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.runtime.process_limits import LOWER_BY, MAX_NICENESS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere priorities are per process")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere priorities are per process"
+)
 
 
 def _niceness() -> int:

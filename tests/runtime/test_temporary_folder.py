@@ -60,9 +60,16 @@ def test_folder_of_another_user_stays(parent: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.nightly
 def test_server_deletes_what_a_killed_server_left() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        environment, data, temporary = {"TMPDIR": f"{folder}/t"}, Path(folder, "data"), Path(folder, "t")
+        environment, data, temporary = (
+            {"TMPDIR": f"{folder}/t"},
+            Path(folder, "data"),
+            Path(folder, "t"),
+        )
         temporary.mkdir()
-        with ServerProcess(data, "--demo", environment=environment) as server, server.client() as client:
+        with (
+            ServerProcess(data, "--demo", environment=environment) as server,
+            server.client() as client,
+        ):
             client.headers["Authorization"] = f"Token {server.printed_value('token')}"
             url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}).json()["url"]
             while client.get(url).json()["status"] == "processing":

@@ -25,7 +25,9 @@ def main() -> None:
         results = json.loads(options.render.read_text())
     else:
         subprocess.run([CHECKOUT / "scripts" / "need", "wrk", "wrk"], check=True)
-        sizes = Sizes(options.events, options.assets, options.assignments, options.users, options.teams)
+        sizes = Sizes(
+            options.events, options.assets, options.assignments, options.users, options.teams
+        )
         amounts = Amounts(seconds=options.seconds, writes=options.writes, loaded=options.loaded)
         chosen = [name for name in SECTIONS if not options.only or name in options.only]
         results = measure(sizes, amounts, chosen, options.keep, options.json)
@@ -34,7 +36,11 @@ def main() -> None:
 
 
 def measure(
-    sizes: Sizes, amounts: Amounts, sections: Sequence[str], keep: Path | None = None, file: Path | None = None
+    sizes: Sizes,
+    amounts: Amounts,
+    sections: Sequence[str],
+    keep: Path | None = None,
+    file: Path | None = None,
 ) -> dict[str, Any]:
     """The results of sections by name. They are saved after each."""
     results: dict[str, Any] = {
@@ -55,14 +61,28 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.scaling", description=__doc__)
     for name in FULL.__struct_fields__:
         parser.add_argument(f"--{name}", type=int, default=getattr(FULL, name), metavar="N")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS))
-    parser.add_argument("--seconds", type=int, default=Amounts().seconds, help="length of a round of load")
-    parser.add_argument("--writes", type=int, default=Amounts().writes, help="whose visibility is measured")
-    parser.add_argument("--loaded", type=int, default=Amounts().loaded, help="events that `events load` writes")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="folder that keeps the filled database")
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS)
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=Amounts().seconds, help="length of a round of load"
+    )
+    parser.add_argument(
+        "--writes", type=int, default=Amounts().writes, help="whose visibility is measured"
+    )
+    parser.add_argument(
+        "--loaded", type=int, default=Amounts().loaded, help="events that `events load` writes"
+    )
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="folder that keeps the filled database"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="file of the results")
-    parser.add_argument("--render", type=Path, metavar="FILE", help="use these results, and measure nothing")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page: docs/scaling.md")
+    parser.add_argument(
+        "--render", type=Path, metavar="FILE", help="use these results, and measure nothing"
+    )
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="write the page: docs/scaling.md"
+    )
     return parser
 
 

@@ -91,7 +91,9 @@ async def fill(url: str, folder: Path, sizes: Sizes, report: Report) -> World:
         names = [ADMIN, READER, *(user_name(number) for number in range(sizes.users))]
         names += [f"{SPARE}{number}" for number in range(SPARE_USERS)]
         report(f"{sizes.users} users, {sizes.teams} teams")
-        ids = await _insert_users(database, [NewUser(username=name, is_superuser=name == ADMIN) for name in names])
+        ids = await _insert_users(
+            database, [NewUser(username=name, is_superuser=name == ADMIN) for name in names]
+        )
         tokens = {}
         for name in (ADMIN, READER, user_name(0)):
             tokens[name] = await accounts.issue_token(ids[name], IssuedBy.COMMAND, None)
@@ -138,11 +140,16 @@ async def _insert_teams(database: Database, members: list[int], count: int) -> l
     ]  # fmt: skip
     await _insert(database, users, rows)
     async with database.read_transaction() as connection:
-        found = await connection.execute(select(users.c.uid, users.c.id).where(users.c.username.startswith("team:")))
+        found = await connection.execute(
+            select(users.c.uid, users.c.id).where(users.c.username.startswith("team:"))
+        )
         ids = {row.uid: row.id for row in found}
     team_ids = [ids[uid] for uid in uids]
     named = enumerate(team_ids)
-    rows = [{"id": id_, "name": f"Team {n}", "name_key": f"team {n}", "description": ""} for n, id_ in named]
+    rows = [
+        {"id": id_, "name": f"Team {n}", "name_key": f"team {n}", "description": ""}
+        for n, id_ in named
+    ]
     await _insert(database, teams, rows)
     joined = {
         (team_ids[(number + turn * 7) % count], user): "member" if turn else "admin"
@@ -150,14 +157,17 @@ async def _insert_teams(database: Database, members: list[int], count: int) -> l
         for turn in range(TEAMS_OF_USER)
     }
     rows = [
-        {"team_id": team, "user_id": user, "role": role, "joined_at": now()} for (team, user), role in joined.items()
+        {"team_id": team, "user_id": user, "role": role, "joined_at": now()}
+        for (team, user), role in joined.items()
     ]
     await _insert(database, team_members, rows)
     return team_ids
 
 
 def _import_form(url: str, folder: Path, token: str) -> None:
-    with ServerProcess(folder, "--import-workers", "1", environment={"FIELDGATE_DATABASE_URL": url}) as served:
+    with ServerProcess(
+        folder, "--import-workers", "1", environment={"FIELDGATE_DATABASE_URL": url}
+    ) as served:
         server = Server("filling", served.port, served.process.pid, {ADMIN: token})
         uid = json.loads(send(import_request(ADMIN), server).body)["uid"]
         until = time.monotonic() + IMPORT_TIMEOUT_SECONDS
@@ -172,18 +182,28 @@ async def _copy_assets(database: Database, owners: list[int], count: int) -> Non
         version = dict((await connection.execute(select(versions))).mappings().one())
     del asset["id"], version["id"]
     rows = [
-        {**asset, "uid": _uid("a", each), "owner_id": owners[each % len(owners)], "name": f"Form {each}"}
+        {
+            **asset,
+            "uid": _uid("a", each),
+            "owner_id": owners[each % len(owners)],
+            "name": f"Form {each}",
+        }
         for each in range(count)
     ]
     await _insert(database, assets, [{**row, "name_key": row["name"].lower()} for row in rows])
     async with database.read_transaction() as connection:
         found = await connection.execute(select(assets.c.uid, assets.c.id))
         ids = {row.uid: row.id for row in found}
-    rows = [{**version, "uid": _uid("v", each), "asset_id": ids[_uid("a", each)]} for each in range(count)]
+    rows = [
+        {**version, "uid": _uid("v", each), "asset_id": ids[_uid("a", each)]}
+        for each in range(count)
+    ]
     await _insert(database, versions, rows)
 
 
-async def _insert_assignments(database: Database, members: list[int], team_ids: list[int], sizes: Sizes) -> None:
+async def _insert_assignments(
+    database: Database, members: list[int], team_ids: list[int], sizes: Sizes
+) -> None:
     """Share every asset with as many users and teams, never with its owner."""
     async with database.read_transaction() as connection:
         found = await connection.execute(select(assets.c.uid, assets.c.id))

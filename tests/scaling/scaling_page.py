@@ -75,15 +75,29 @@ def _request_table(requests: dict[str, Any], rates: dict[str, Any]) -> str:
         for number in ("1", MANY):
             sample = by_count[number]
             row.append(_number(sample["rate"]))
-            row.append(f"{_number(sample['p50'])}, {_number(sample['p99'])}" if name != IMPORT else "")
+            row.append(
+                f"{_number(sample['p50'])}, {_number(sample['p99'])}" if name != IMPORT else ""
+            )
         rows.append(row)
-    heads = ["request", "statements", "transactions", "1 process, /s", "ms", f"{MANY} processes, /s", "ms"]
+    heads = [
+        "request",
+        "statements",
+        "transactions",
+        "1 process, /s",
+        "ms",
+        f"{MANY} processes, /s",
+        "ms",
+    ]
     return _table(heads, rows)
 
 
 def _visibility_table(conditions: dict[str, Any]) -> str:
     rows = [
-        [name, f"{found['writes']:,}", *(f"{found[figure]:.3f}" for figure in ("p50", "p99", "max"))]
+        [
+            name,
+            f"{found['writes']:,}",
+            *(f"{found[figure]:.3f}" for figure in ("p50", "p99", "max")),
+        ]
         for name, found in conditions.items()
     ]
     return _table(["way", "writes", "median", "99th percentile", "longest"], rows)
@@ -99,7 +113,17 @@ def _fault_table(faults: dict[str, Any]) -> str:
                 _statuses(found["reads"]),
             ]
         )  # fmt: skip
-    return _table(["fault", "acknowledged writes", "lost", "twice", "responses to writes", "responses to reads"], rows)
+    return _table(
+        [
+            "fault",
+            "acknowledged writes",
+            "lost",
+            "twice",
+            "responses to writes",
+            "responses to reads",
+        ],
+        rows,
+    )
 
 
 def _statuses(statuses: dict[str, int]) -> str:
@@ -117,4 +141,6 @@ def _tenfold(figure: float) -> str:
 
 
 def _number(figure: float) -> str:
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.2g}" if figure < 10 else f"{figure:.0f}"
+    return (
+        f"{figure:,.0f}" if figure >= 100 else f"{figure:.2g}" if figure < 10 else f"{figure:.0f}"
+    )

@@ -23,7 +23,12 @@ import httpx
 import msgspec
 
 from benchmarks.servers import Server
-from tests.faults.postgres_cluster import COPY_TIMEOUT_SECONDS, PgBouncer, PostgresCluster, PostgresNode
+from tests.faults.postgres_cluster import (
+    COPY_TIMEOUT_SECONDS,
+    PgBouncer,
+    PostgresCluster,
+    PostgresNode,
+)
 from tests.http.test_behind_nginx import NGINX, nginx_config
 from tests.processes import (
     FIELDGATE_COMMAND,
@@ -58,7 +63,9 @@ class ScalingSite:
 
     def __enter__(self) -> Self:
         try:
-            self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="fieldgate-scaling-")))
+            self.folder = Path(
+                self._stack.enter_context(tempfile.TemporaryDirectory(prefix="fieldgate-scaling-"))
+            )
             self.cluster = PostgresCluster(**SETTINGS)
             self._stack.callback(self.cluster.close)
             self.node: PostgresNode = self.cluster.primary  # the one that accepts writes
@@ -74,7 +81,10 @@ class ScalingSite:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stack.close()
 
@@ -113,7 +123,9 @@ class ScalingSite:
     def environment(self, *, is_pooled: bool) -> dict[str, str]:
         """The settings of services: behind PgBouncer, versions are asked for; past it, LISTEN brings them."""
         return {
-            "FIELDGATE_DATABASE_URL": self.bouncer.url(DATABASE_NAME) if is_pooled else self.direct_url,
+            "FIELDGATE_DATABASE_URL": self.bouncer.url(DATABASE_NAME)
+            if is_pooled
+            else self.direct_url,
             "FIELDGATE_DATABASE_POOLER": str(is_pooled),
             "FIELDGATE_TRUSTED_PROXIES": "127.0.0.1",
             "FIELDGATE_ALLOWED_HOSTS": "127.0.0.1",
@@ -124,7 +136,9 @@ class ScalingSite:
         }
 
     @contextmanager
-    def services(self, count: int, *, import_workers: int = 0, is_pooled: bool = True) -> "Iterator[Services]":
+    def services(
+        self, count: int, *, import_workers: int = 0, is_pooled: bool = True
+    ) -> "Iterator[Services]":
         """Start services and workers, all at once, and nginx before them."""
         environment = self.environment(is_pooled=is_pooled)
         with ExitStack() as stack:
@@ -166,7 +180,10 @@ class Services:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._close()
 

@@ -44,7 +44,11 @@ FIRST_LOADED = 60_000_000
 LINES = 3000  # different requests
 COUNTRIES_PER_FILTER = 40
 MIN_PEAK_SECONDS = 5
-PEAK_CONNECTIONS = {"50 events, other filters": 64, "assets of a user, other pages": 32, "write an event": 64}
+PEAK_CONNECTIONS = {
+    "50 events, other filters": 64,
+    "assets of a user, other pages": 32,
+    "write an event": 64,
+}
 LIST_LIMIT = 1000  # records of the largest page
 CUT_SECONDS = 0.1
 VISIBLE_TIMEOUT_SECONDS = 30
@@ -159,10 +163,14 @@ def visibility(site: ScalingSite, amounts: Amounts) -> Data:
             _write_events_file(file, services.server, amounts.loaded, first)
             with _events_load(site, file, is_pooled) as load:
                 is_over = lambda: load.poll() is not None  # noqa: E731
-                during = asyncio.run(_visibility(services, site.world, amounts.writes, values, is_over))
+                during = asyncio.run(
+                    _visibility(services, site.world, amounts.writes, values, is_over)
+                )
                 output, _ = load.communicate(timeout=10 * TIMEOUT_SECONDS)
                 assert load.returncode == 0, output
-            found[f"{way}, while `events load` writes {amounts.loaded:,} events"] = during | {"load": output.strip()}
+            found[f"{way}, while `events load` writes {amounts.loaded:,} events"] = during | {
+                "load": output.strip()
+            }
     return found
 
 
@@ -193,12 +201,23 @@ def _requests(server: Server, world: World) -> dict[str, Request]:
     offsets = [chance.randrange(max(1, total - PAGE_SIZE)) for _ in range(LINES)]
     events = _some_events(server, total, user)
     countries = sorted({country["id"] for event in events for country in event["countries"]})
-    chosen = [chance.sample(countries, min(COUNTRIES_PER_FILTER, len(countries) // 2)) for _ in range(LINES)]
+    chosen = [
+        chance.sample(countries, min(COUNTRIES_PER_FILTER, len(countries) // 2))
+        for _ in range(LINES)
+    ]
     filters = [",".join(map(str, each)) for each in chosen]
     listed = get_json(server, ASSETS, user)
     mine = [world.own_asset(number) for number in range(world.sizes.assets // world.sizes.users)]
-    pages = [(limit, offset) for limit in range(20, 51) for offset in range(max(1, listed["count"] - limit))]
-    grants = [assignment(user_name(each), wanted) for wanted in GRANTED[1:] for each in range(1, world.sizes.users)]
+    pages = [
+        (limit, offset)
+        for limit in range(20, 51)
+        for offset in range(max(1, listed["count"] - limit))
+    ]
+    grants = [
+        assignment(user_name(each), wanted)
+        for wanted in GRANTED[1:]
+        for each in range(1, world.sizes.users)
+    ]
     get = partial(Request, caller=user, connections=8)
     write = partial(Request, caller=ADMIN, content_type="application/json", connections=8)
     event = FIRST_WRITTEN - 1
@@ -227,7 +246,9 @@ def _some_events(server: Server, total: int, caller: str) -> list[Data]:
     """Records of all parts of the list."""
     events: list[Data] = []
     for offset in range(0, max(1, total - LIST_LIMIT), max(1, total // 5)):
-        events += get_json(server, f"{EVENTS}?limit={LIST_LIMIT}&offset={offset}", caller)["results"]
+        events += get_json(server, f"{EVENTS}?limit={LIST_LIMIT}&offset={offset}", caller)[
+            "results"
+        ]
     return events
 
 
@@ -245,7 +266,8 @@ def _way(is_pooled: bool) -> str:
 def _connections(site: ScalingSite, is_pooled: bool) -> Data:
     """Connections of services to PgBouncer, and to PostgreSQL: those of PgBouncer, or their own."""
     clients, servers = (
-        sum(each["database"] == DATABASE_NAME for each in site.bouncer.show(kind)) for kind in ("CLIENTS", "SERVERS")
+        sum(each["database"] == DATABASE_NAME for each in site.bouncer.show(kind))
+        for kind in ("CLIENTS", "SERVERS")
     )
     query = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{DATABASE_NAME}'"
     return {
@@ -254,7 +276,9 @@ def _connections(site: ScalingSite, is_pooled: bool) -> Data:
     }
 
 
-def _peak_connections(site: ScalingSite, services: Services, amounts: Amounts, is_pooled: bool) -> Data:
+def _peak_connections(
+    site: ScalingSite, services: Services, amounts: Amounts, is_pooled: bool
+) -> Data:
     """The most connections during a load of reads and writes."""
     requests = _requests(services.server, site.world)
     seconds = max(amounts.seconds, MIN_PEAK_SECONDS)
@@ -282,7 +306,9 @@ def _proportional_megabytes(pid: int) -> float:
 def _count_statements(site: ScalingSite) -> Counter[str]:
     """Statements and transactions so far, as PgBouncer counts them."""
     [row] = [each for each in site.bouncer.show("STATS") if each["database"] == DATABASE_NAME]
-    return Counter(statements=int(row["total_query_count"]), transactions=int(row["total_xact_count"]))
+    return Counter(
+        statements=int(row["total_query_count"]), transactions=int(row["total_xact_count"])
+    )
 
 
 def _idle_rates(site: ScalingSite, seconds: float) -> dict[str, float]:
@@ -309,7 +335,9 @@ def _statements_of(
 
 def _wait_for_imports(site: ScalingSite) -> None:
     until = time.monotonic() + 10 * TIMEOUT_SECONDS
-    while int(site.node.query("SELECT count(*) FROM imports WHERE status = 'processing'", DATABASE_NAME)):
+    while int(
+        site.node.query("SELECT count(*) FROM imports WHERE status = 'processing'", DATABASE_NAME)
+    ):
         assert time.monotonic() < until, "imports do not end"
         time.sleep(0.02)
 
@@ -336,21 +364,30 @@ async def _import_rate(site: ScalingSite, services: Services, number: int) -> fl
 
 
 async def _visibility(
-    services: Services, world: World, writes: int, values: Iterator[int], is_over: Callable[[], bool] = lambda: False
+    services: Services,
+    world: World,
+    writes: int,
+    values: Iterator[int],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Data:
     """Write events through each process in turn, and read them in the others until the new value is there."""
     seconds: list[float] = []
     statuses: Counter[str] = Counter()
     written = 0
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(_client(url, world.tokens[ADMIN])) for url in services.urls]
+        clients = [
+            await stack.enter_async_context(_client(url, world.tokens[ADMIN]))
+            for url in services.urls
+        ]
         for number in range(writes):
             if is_over():
                 break
             value, id_ = next(values), FIRST_WRITTEN + number % WRITTEN_EVENTS
             writer = clients[number % len(clients)]
             await _repeat_until(
-                partial(writer.put, f"{EVENTS}{id_}/", json=event_body(id_, value)), _is_written, statuses
+                partial(writer.put, f"{EVENTS}{id_}/", json=event_body(id_, value)),
+                _is_written,
+                statuses,
             )
             acknowledged = time.monotonic()
             path = f"{EVENTS}{id_}/" if number % 2 else f"{EVENTS}?id__in={id_}"
@@ -371,11 +408,15 @@ async def _visibility(
 
 
 def _client(url: str, token: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Token {token}"}, timeout=TIMEOUT_SECONDS)
+    return httpx.AsyncClient(
+        base_url=url, headers={"Authorization": f"Token {token}"}, timeout=TIMEOUT_SECONDS
+    )
 
 
 async def _repeat_until(
-    request: Callable[[], Awaitable[httpx.Response]], is_right: Callable[[httpx.Response], bool], statuses: Counter[str]
+    request: Callable[[], Awaitable[httpx.Response]],
+    is_right: Callable[[httpx.Response], bool],
+    statuses: Counter[str],
 ) -> float:
     """Repeat a request until its response is right; when it came."""
     until = time.monotonic() + VISIBLE_TIMEOUT_SECONDS
@@ -405,15 +446,23 @@ async def _late_permissions(services: Services, world: World, rounds: int) -> Da
     late: Counter[str] = Counter()
     checked = 0
     async with AsyncExitStack() as stack:
-        writers = [await stack.enter_async_context(_client(url, world.tokens[ADMIN])) for url in services.urls]
-        readers = [await stack.enter_async_context(_client(url, world.tokens[READER])) for url in services.urls]
+        writers = [
+            await stack.enter_async_context(_client(url, world.tokens[ADMIN]))
+            for url in services.urls
+        ]
+        readers = [
+            await stack.enter_async_context(_client(url, world.tokens[READER]))
+            for url in services.urls
+        ]
         statuses: Counter[str] = Counter()
         for number in range(rounds):
             at, path = number % len(writers), f"{ASSETS}{world.asset(number)}/"
             others = readers[:at] + readers[at + 1 :]
             given: list[httpx.Response] = []
 
-            async def share(at: int = at, path: str = path, given: list[httpx.Response] = given) -> httpx.Response:
+            async def share(
+                at: int = at, path: str = path, given: list[httpx.Response] = given
+            ) -> httpx.Response:
                 url = f"{path}permission-assignments/"
                 given.append(await writers[at].post(url, json=assignment(READER, "view_asset")))
                 return given[-1]
@@ -421,7 +470,9 @@ async def _late_permissions(services: Services, world: World, rounds: int) -> Da
             await _repeat_until(share, _is_written, statuses)
             late["added"] += await _count_others(others, path, 200)
             url = urlsplit(given[-1].json()["url"]).path
-            await _repeat_until(partial(writers[at].delete, url), lambda it: it.status_code in (204, 404), statuses)
+            await _repeat_until(
+                partial(writers[at].delete, url), lambda it: it.status_code in (204, 404), statuses
+            )
             late["removed"] += await _count_others(others, path, 404)
             checked += 2 * len(others)
     return {"permission_checks": checked, "late_permissions": dict(late)}
@@ -467,13 +518,26 @@ def _write_events_file(file: Path, server: Server, number: int, first_id: int) -
         path = page["next"] and page["next"][page["next"].index("/api/") :]
     with file.open("w") as lines:
         for id_, record in enumerate(islice(cycle(pages), number), start=first_id):
-            lines.write(json.dumps({**record, "id": id_, "slug": None, "parent_event": None}) + "\n")
+            lines.write(
+                json.dumps({**record, "id": id_, "slug": None, "parent_event": None}) + "\n"
+            )
 
 
 @contextmanager
-def _events_load(site: ScalingSite, file: Path, is_pooled: bool) -> "Iterator[subprocess.Popen[str]]":
+def _events_load(
+    site: ScalingSite, file: Path, is_pooled: bool
+) -> "Iterator[subprocess.Popen[str]]":
     process = subprocess.Popen(
-        [FIELDGATE_COMMAND, "events", "load", file, "--visibility", "public", "--data", site.folder / "loading"],
+        [
+            FIELDGATE_COMMAND,
+            "events",
+            "load",
+            file,
+            "--visibility",
+            "public",
+            "--data",
+            site.folder / "loading",
+        ],
         env={**os.environ, **site.environment(is_pooled=is_pooled)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -499,7 +563,9 @@ class Readers:
 
     def __init__(self, base_url: str, world: World) -> None:
         self.statuses: Counter[str] = Counter()
-        self._paths = cycle([EVENTS, f"{EVENTS}?limit=20&offset=100", ASSETS, f"{ASSETS}{world.own_asset(0)}/"])
+        self._paths = cycle(
+            [EVENTS, f"{EVENTS}?limit=20&offset=100", ASSETS, f"{ASSETS}{world.own_asset(0)}/"]
+        )
         self._client = httpx.AsyncClient(
             base_url=base_url,
             headers={"Authorization": f"Token {world.tokens[world.user]}"},
@@ -529,7 +595,11 @@ class Readers:
 
 def _write_load(site: ScalingSite, services: Services, first_id: int) -> WriteLoad:
     return WriteLoad(
-        services.base_url, site.world.tokens[ADMIN], count(first_id), site.free_pairs, MAX_LAG["PgBouncer"]
+        services.base_url,
+        site.world.tokens[ADMIN],
+        count(first_id),
+        site.free_pairs,
+        MAX_LAG["PgBouncer"],
     )
 
 
@@ -550,7 +620,10 @@ async def _restarts(site: ScalingSite, services: Services, amounts: Amounts) -> 
             seconds = time.monotonic() - began
             await load.wait_for_writes(WRITES_BETWEEN)
         counted = await count_writes(site.direct_url, load.acknowledged)
-        found[name] = _outcome(load, counted) | {"seconds": seconds, "reads": dict(sorted(readers.statuses.items()))}
+        found[name] = _outcome(load, counted) | {
+            "seconds": seconds,
+            "reads": dict(sorted(readers.statuses.items())),
+        }
     return found
 
 

@@ -17,13 +17,19 @@ def test_all_sections(tmp_path: Path) -> None:
     results = measure(SHORT, FEW, list(SECTIONS), file=tmp_path / "results.json")
     for conditions in results["start"].values():
         assert [len(found["seconds"]) for found in conditions.values()] == [1, PROCESSES]
-    assert all(found["statements"] > 0 for name, found in results["statements"].items() if "1, import" not in name)
+    assert all(
+        found["statements"] > 0
+        for name, found in results["statements"].items()
+        if "1, import" not in name
+    )
     for found in results["visibility"].values():
         assert found["writes"] > 0
         assert sum(found.get("late_permissions", {}).values()) == 0
     for name, fault in {**results["restarts"], "failover": results["failover"]}.items():
         _check_fault(name, fault)
-    assert results["restarts"]["rolling"]["writes"].keys() | results["restarts"]["rolling"]["reads"] <= {"200", "201"}
+    assert results["restarts"]["rolling"]["writes"].keys() | results["restarts"]["rolling"][
+        "reads"
+    ] <= {"200", "201"}
     page = render(results)
     assert "{" not in page
     assert page.count("\n| ---") == 4

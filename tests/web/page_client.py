@@ -26,9 +26,15 @@ class PageClient:
         self.language = language
 
     @classmethod
-    async def logged_in(cls, service: Service, user_id: int, language: str = "en", provider: str = "") -> "PageClient":
+    async def logged_in(
+        cls, service: Service, user_id: int, language: str = "en", provider: str = ""
+    ) -> "PageClient":
         """With a session that was opened with a password, or through a provider of single sign-on."""
-        return cls(service, await service.store.issue_token(user_id, IssuedBy.SESSION, None, provider), language)
+        return cls(
+            service,
+            await service.store.issue_token(user_id, IssuedBy.SESSION, None, provider),
+            language,
+        )
 
     @property
     def csrf_token(self) -> str:
@@ -39,7 +45,11 @@ class PageClient:
         return await self._send("GET", path, headers)
 
     async def submit(
-        self, path: str, form: str, fields: Mapping[str, Any] | None = None, files: FileFields | None = None
+        self,
+        path: str,
+        form: str,
+        fields: Mapping[str, Any] | None = None,
+        files: FileFields | None = None,
     ) -> httpx.Response:
         """Send a form of a page. Redirects are not followed."""
         data = {"csrf_token": self.csrf_token, **(fields or {})}
@@ -53,7 +63,11 @@ class PageClient:
         return await self.submit(path, form, {"csrf_token": csrf_token_in(page), **fields})
 
     async def submit_and_follow(
-        self, path: str, form: str, fields: Mapping[str, Any] | None = None, files: FileFields | None = None
+        self,
+        path: str,
+        form: str,
+        fields: Mapping[str, Any] | None = None,
+        files: FileFields | None = None,
     ) -> httpx.Response:
         """Send a form that must succeed; return the page that it leads to."""
         answer = await self.submit(path, form, fields, files)
@@ -70,7 +84,9 @@ class PageClient:
             "Origin": BASE_URL,
             **(more_headers or {}),
         }
-        answer = await self._service.request(method, path, headers={**headers, "Cookie": cookies}, **options)
+        answer = await self._service.request(
+            method, path, headers={**headers, "Cookie": cookies}, **options
+        )
         self._service.client.cookies.clear()
         for header in answer.headers.get_list("Set-Cookie"):
             name, value = header.split(";")[0].split("=", 1)

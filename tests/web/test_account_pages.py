@@ -20,8 +20,12 @@ NEW_PASSWORD = "battery staple"
 HOSTILE = '"><script>alert(1)</script>'
 
 
-async def log_in(service: Service, headers: dict[str, str] | None = None, /, **fields: str) -> httpx.Response:
-    answer = await service.client.post("/login/", data=fields, headers={**PAGE, "Origin": BASE_URL, **(headers or {})})
+async def log_in(
+    service: Service, headers: dict[str, str] | None = None, /, **fields: str
+) -> httpx.Response:
+    answer = await service.client.post(
+        "/login/", data=fields, headers={**PAGE, "Origin": BASE_URL, **(headers or {})}
+    )
     service.client.cookies.clear()
     return answer
 
@@ -74,9 +78,18 @@ async def test_session_changes_at_login(service: Service) -> None:
     assert await is_live(service, former)
     session = session_of(await log_in(service, cookie, username=username, password=PASSWORD))
     assert session != former
-    assert [await is_live(service, each) for each in (former, session, other)] == [False, True, True]
+    assert [await is_live(service, each) for each in (former, session, other)] == [
+        False,
+        True,
+        True,
+    ]
     planted = session_of(
-        await log_in(service, {"Cookie": f"{SESSION_COOKIE.decode()}=chosen"}, username=username, password=PASSWORD)
+        await log_in(
+            service,
+            {"Cookie": f"{SESSION_COOKIE.decode()}=chosen"},
+            username=username,
+            password=PASSWORD,
+        )
     )
     assert planted != "chosen"
     assert not await is_live(service, "chosen")
@@ -115,7 +128,14 @@ async def test_next_never_leaves_the_site(service: Service, target: str) -> None
 
 @pytest.mark.parametrize(
     "target",
-    ["/%2F/evil.example", "/%5Cevil.example", "/@evil.example", "/.//evil.example", "/a\\..\\evil", "/?next=//evil"],
+    [
+        "/%2F/evil.example",
+        "/%5Cevil.example",
+        "/@evil.example",
+        "/.//evil.example",
+        "/a\\..\\evil",
+        "/?next=//evil",
+    ],
 )
 async def test_strange_paths_stay_on_the_site(service: Service, target: str) -> None:
     username, _ = await service.create_user()
@@ -154,7 +174,12 @@ async def test_token_is_shown_once_and_revoked(service: Service) -> None:
 async def test_token_with_limits(service: Service) -> None:
     _, user_id = await service.create_user()
     client = await PageClient.logged_in(service, user_id)
-    fields = {"name": "Dashboard", "lifetime_days": "30", "scopes": "read", "networks": "127.0.0.0/8, 192.0.2.1"}
+    fields = {
+        "name": "Dashboard",
+        "lifetime_days": "30",
+        "scopes": "read",
+        "networks": "127.0.0.0/8, 192.0.2.1",
+    }
     page = await client.submit(ACCOUNT, "create-token", {**fields, "networks": "here"})
     assert page.status_code == 400
     assert 'id="create-token-networks-error"' in page.text
@@ -162,7 +187,9 @@ async def test_token_with_limits(service: Service) -> None:
     [token] = re.findall(r"fgt_\w{40}", page.text)
     headers = {"Authorization": f"Token {token}"}
     assert (await service.get("/api/v2/assets/", headers=headers)).status_code == 200
-    assert (await service.request("POST", "/api/v2/assets/", json={"name": "x"}, headers=headers)).status_code == 403
+    assert (
+        await service.request("POST", "/api/v2/assets/", json={"name": "x"}, headers=headers)
+    ).status_code == 403
     assert "read, 127.0.0.0/8, 192.0.2.1/32" in visible_text((await client.get(ACCOUNT)).text)
 
 
@@ -186,7 +213,10 @@ async def test_reload_creates_no_second_token(service: Service) -> None:
 
 async def test_password_form(service: Service) -> None:
     username, user_id = await service.create_user()
-    client, other = await PageClient.logged_in(service, user_id), await PageClient.logged_in(service, user_id)
+    client, other = (
+        await PageClient.logged_in(service, user_id),
+        await PageClient.logged_in(service, user_id),
+    )
     fields = {"current_password": PASSWORD, "new_password": NEW_PASSWORD, "repeated": NEW_PASSWORD}
     for changes, field in (
         ({"repeated": "other"}, "repeated"),
@@ -213,9 +243,13 @@ async def new_link(service: Service, user_id: int) -> str:
     return created.path
 
 
-async def use_link(service: Service, path: str, password: str = NEW_PASSWORD, **headers: str) -> httpx.Response:
+async def use_link(
+    service: Service, path: str, password: str = NEW_PASSWORD, **headers: str
+) -> httpx.Response:
     fields = {"password": password, "repeated": password}
-    answer = await service.client.post(path, data=fields, headers={**PAGE, "Origin": "null", **headers})
+    answer = await service.client.post(
+        path, data=fields, headers={**PAGE, "Origin": "null", **headers}
+    )
     service.client.cookies.clear()
     return answer
 
@@ -228,7 +262,10 @@ async def test_link_sets_a_password_once(service: Service) -> None:
         page = await service.get(path, headers=PAGE)
         assert page.status_code == 200
         assert f'value="{username}"' in page.text
-        assert (page.headers["Referrer-Policy"], page.headers["Cache-Control"]) == ("no-referrer", "no-store")
+        assert (page.headers["Referrer-Policy"], page.headers["Cache-Control"]) == (
+            "no-referrer",
+            "no-store",
+        )
     short = await use_link(service, path, "short")
     assert short.status_code == 400
     assert 'id="invitation-password-error"' in short.text
@@ -237,23 +274,37 @@ async def test_link_sets_a_password_once(service: Service) -> None:
     assert (done.status_code, done.headers["Location"]) == (303, f"/login/?username={username}")
     assert not await is_live(service, session)
     assert (await log_in(service, username=username, password=NEW_PASSWORD)).status_code == 303
-    for used in (await service.get(path, headers=PAGE), await use_link(service, path, "another password")):
+    for used in (
+        await service.get(path, headers=PAGE),
+        await use_link(service, path, "another password"),
+    ):
         assert used.status_code == 404
         assert "This link is not valid any more" in used.text
         assert username not in used.text
-        assert (used.headers["Referrer-Policy"], used.headers["Cache-Control"]) == ("no-referrer", "no-store")
-    assert (await log_in(service, username=username, password="another password")).status_code == 401
+        assert (used.headers["Referrer-Policy"], used.headers["Cache-Control"]) == (
+            "no-referrer",
+            "no-store",
+        )
+    assert (
+        await log_in(service, username=username, password="another password")
+    ).status_code == 401
 
 
-@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
-async def test_link_is_not_used_from_another_site(service: Service, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
+)
+async def test_link_is_not_used_from_another_site(
+    service: Service, headers: dict[str, str]
+) -> None:
     _, user_id = await service.create_user()
     path = await new_link(service, user_id)
     assert (await use_link(service, path, **headers)).status_code == 403
     assert (await use_link(service, path)).status_code == 303
 
 
-async def test_links_are_not_in_the_access_log(start: StartService, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+async def test_links_are_not_in_the_access_log(
+    start: StartService, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     async with start(access_log=True) as service:
         _, user_id = await service.create_user()
         path = await new_link(service, user_id)

@@ -15,7 +15,9 @@ async def test_documents_are_pages(service: Service, name: str) -> None:
     page = await PageClient(service, language="ar").get(f"/docs/{name}/")
     assert page.status_code == 200
     assert '<html lang="ar" dir="rtl"' in page.text
-    document = page.text.split('<article class="document" lang="en" dir="ltr"')[1].split("</article>")[0]
+    document = page.text.split('<article class="document" lang="en" dir="ltr"')[1].split(
+        "</article>"
+    )[0]
     assert "<table>" in document or name == "recipes"
     assert "<img" not in document
     for target, anchor in re.findall(r'<a href="(?:\.\./(\w+)/)?(?:#([^"]+))?">', document):
@@ -26,8 +28,12 @@ async def test_documents_are_pages(service: Service, name: str) -> None:
 
 
 async def test_examples_have_the_address_of_the_service(start: StartService) -> None:
-    async with start(base_url="https://field.example.org/go", allowed_hosts=("field.example.org",)) as service:
-        page = await service.get("/docs/recipes/", headers={"Accept": "text/html", "Host": "field.example.org"})
+    async with start(
+        base_url="https://field.example.org/go", allowed_hosts=("field.example.org",)
+    ) as service:
+        page = await service.get(
+            "/docs/recipes/", headers={"Accept": "text/html", "Host": "field.example.org"}
+        )
         assert "https://field.example.org/go/api/v2/event/" in page.text
         assert "127.0.0.1" not in page.text
 

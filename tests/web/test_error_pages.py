@@ -9,7 +9,9 @@ from tests.conftest import Service, StartService
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-@pytest.mark.parametrize("path", ["/nothing/", "/api/v2/permissions/none/", "/api/v2/event/?limit=x"])
+@pytest.mark.parametrize(
+    "path", ["/nothing/", "/api/v2/permissions/none/", "/api/v2/event/?limit=x"]
+)
 async def test_browser_gets_a_page_with_the_status_of_the_api(service: Service, path: str) -> None:
     as_json = await service.get(path)
     page = await service.get(path, headers=BROWSER)
@@ -43,7 +45,10 @@ async def test_missing_login_offers_to_log_in_and_return(service: Service) -> No
 
 @pytest.mark.parametrize(
     ("language", "advice"),
-    [("en", "Tell the person who runs this service."), ("fr", "Prévenez la personne qui administre ce service.")],
+    [
+        ("en", "Tell the person who runs this service."),
+        ("fr", "Prévenez la personne qui administre ce service."),
+    ],
 )
 async def test_page_of_a_lost_database_does_not_promise_that_waiting_helps(
     start: StartService, tmp_path: Path, language: str, advice: str

@@ -26,7 +26,12 @@ from tests.web.page_client import PageClient, visible_text
 PATH = "/api/v2/event/"
 XSS = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=alert(3)>"
 CONTACT = Person(
-    id=1, name="Amina Karki", title="Delegate", ctype="Originator", email="a@example.org", phone="+977 1 42"
+    id=1,
+    name="Amina Karki",
+    title="Delegate",
+    ctype="Originator",
+    email="a@example.org",
+    phone="+977 1 42",
 )
 REPORT = FieldReport(
     id=5,
@@ -53,13 +58,31 @@ RICH = make_event(
     ifrc_severity_level=1,
     glide="FL-2026-000123-NPL",
     appeals=(
-        Appeal(id=1, aid="1", code="MDRNP1", atype=0, status=0, amount_requested=1000, amount_funded=250),
-        Appeal(id=2, aid="2", code="MDRNP2", atype=1, status=1, amount_requested=1000, amount_funded=1500),
+        Appeal(
+            id=1,
+            aid="1",
+            code="MDRNP1",
+            atype=0,
+            status=0,
+            amount_requested=1000,
+            amount_funded=250,
+        ),
+        Appeal(
+            id=2,
+            aid="2",
+            code="MDRNP2",
+            atype=1,
+            status=1,
+            amount_requested=1000,
+            amount_funded=1500,
+        ),
     ),
     field_reports=(REPORT,),
     contacts=(CONTACT,),
     districts=(District(id=1, name="Jhapa"), District(id=2, name="Morang")),
-    key_figures=(KeyFigure(id=1, number="120", deck={"en": "schools closed"}, source="Government"),),
+    key_figures=(
+        KeyFigure(id=1, number="120", deck={"en": "schools closed"}, source="Government"),
+    ),
     links=(EventLink(id=1, url="https://example.org/x", title={"en": "Situation page"}),),
     featured_documents=(FeaturedDocument(id=1, title="Plan", file="https://example.org/plan.pdf"),),
     emergency_response_contact_email="team@example.org",
@@ -134,7 +157,9 @@ async def test_key_facts(reader: PageClient) -> None:
     assert '<svg class="map"' in html
 
 
-async def test_text_that_is_not_in_the_language_of_the_reader(service: Service, reader: PageClient) -> None:
+async def test_text_that_is_not_in_the_language_of_the_reader(
+    service: Service, reader: PageClient
+) -> None:
     html = (await reader.get(f"{PATH}1/")).text
     assert visible_text(html).count("This text is in French.") == 2, "the summary and a report"
     assert '<div class="prose" dir="auto" lang="fr"><p>De fortes pluies.</p></div>' in html
@@ -157,7 +182,9 @@ async def test_links_and_documents(reader: PageClient) -> None:
     assert f'<a href="https://example.org/plan.pdf" {rel}><bdi>Plan</bdi></a>' in html
 
 
-async def test_part_of_another_event_that_not_everybody_sees(service: Service, reader: PageClient) -> None:
+async def test_part_of_another_event_that_not_everybody_sees(
+    service: Service, reader: PageClient
+) -> None:
     text = await page_text(reader, f"{PATH}3/")
     assert "Part of Flood 1" in text
     assert "Visible to: RCRC Movement" in text
@@ -176,10 +203,16 @@ async def test_stored_scripts_never_run(service: Service, path: str, language: s
 
 def assert_harmless(html: str) -> None:
     tags = re.findall(r"<[a-zA-Z][^>]*>", html)
-    assert not [tag for tag in tags if re.search(r"\son\w+\s*=", tag.split('"')[0] + "".join(tag.split('"')[::2]))]
+    assert not [
+        tag
+        for tag in tags
+        if re.search(r"\son\w+\s*=", tag.split('"')[0] + "".join(tag.split('"')[::2]))
+    ]
     assert not [tag for tag in tags if re.match(r"<(iframe|object|embed)\b", tag, re.IGNORECASE)]
     assert not [tag for tag in tags if re.match(r"<script\b", tag) and "/static/" not in tag]
-    assert not re.search(r"(?:href|src|action)=[\"']?\s*(?:javascript|data|vbscript):", html, re.IGNORECASE)
+    assert not re.search(
+        r"(?:href|src|action)=[\"']?\s*(?:javascript|data|vbscript):", html, re.IGNORECASE
+    )
     assert "<img src=x" not in html
     assert "<svg/onload" not in html
 
@@ -207,7 +240,9 @@ async def test_deleted_list(service: Service, reader: PageClient) -> None:
     await delete_events(EventStore(service.database, service.data_versions), [4])
     assert "1 deleted emergency" in await page_text(reader, f"{PATH}deleted/")
     later = (START + timedelta(days=9_999)).date().isoformat()
-    assert "No emergency was deleted in this time." in await page_text(reader, f"{PATH}deleted/?since={later}")
+    assert "No emergency was deleted in this time." in await page_text(
+        reader, f"{PATH}deleted/?since={later}"
+    )
     hostile = (await reader.get(f'{PATH}deleted/?since="><script>')).text
     assert_harmless(hostile)
 
@@ -216,4 +251,6 @@ async def test_printed_event_has_its_address_and_the_date(reader: PageClient) ->
     page = (await reader.get(f"{PATH}1/")).text
     printed = re.search(r'<p class="on-paper">(.*?)</p>', page)
     assert printed
-    assert re.fullmatch(rf"\u2066{BASE_URL}{PATH}1/\u2069, as of \w+ \d+, {now().year}, .* UTC", printed[1])
+    assert re.fullmatch(
+        rf"\u2066{BASE_URL}{PATH}1/\u2069, as of \w+ \d+, {now().year}, .* UTC", printed[1]
+    )

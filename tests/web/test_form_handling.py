@@ -11,7 +11,15 @@ from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, Caller
 from fieldgate.web.notices import Notice, read_notice, set_notice
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, PageForm, Redirect, SubmittedForm, Undo
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    PageForm,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
 from fieldgate.web.pages import FORMS
 from tests.conftest import BASE_URL, Service
 from tests.web.page_client import PageClient, csrf_token_in, visible_text
@@ -30,7 +38,11 @@ async def _handle(form: SubmittedForm, api: InternalAPI) -> FormResult:
 
 
 async def _handle_confirmed(form: SubmittedForm, _: InternalAPI) -> FormResult:
-    return Redirect(PAGE) if form.get("do") == "confirm" else FormErrors({"": [f"preview in {form.language.value}"]})
+    return (
+        Redirect(PAGE)
+        if form.get("do") == "confirm"
+        else FormErrors({"": [f"preview in {form.language.value}"]})
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +76,10 @@ async def test_success_leads_to_a_page_with_a_notice_shown_once(client: PageClie
 async def test_errors_are_in_a_summary_with_status_400(client: PageClient) -> None:
     answer = await client.submit(f"{PAGE}?limit=3", "trial", {"do": "fail"})
     assert answer.status_code == 400
-    assert '<a href="#trial-do">View asset &lt;b&gt;</a>' in answer.text or "&lt;b&gt;</a>" in answer.text
+    assert (
+        '<a href="#trial-do">View asset &lt;b&gt;</a>' in answer.text
+        or "&lt;b&gt;</a>" in answer.text
+    )
     assert "as a whole" in answer.text
     assert "There is a problem" in answer.text
 
@@ -96,11 +111,15 @@ async def test_every_page_has_another_csrf_token_and_all_are_valid(client: PageC
 
 
 @pytest.mark.parametrize("path", ["/", PAGE, "/api-docs/swagger-ui/"])
-async def test_page_with_forms_is_revalidated_in_its_session_only(service: Service, path: str) -> None:
+async def test_page_with_forms_is_revalidated_in_its_session_only(
+    service: Service, path: str
+) -> None:
     _, number = await service.create_user()
     client, other = [await PageClient.logged_in(service, number) for _ in range(2)]
     etag = (await client.get(path)).headers["ETag"]
-    assert etag.startswith('W/"'), "the token is another one every time, so the bytes are not the same"
+    assert etag.startswith('W/"'), (
+        "the token is another one every time, so the bytes are not the same"
+    )
     assert (await client.get(path, {"If-None-Match": etag})).status_code == 304
     assert (await client.get(path, {"If-None-Match": f'"x", {etag}'})).status_code == 304
     # A browser that logged in again has another session: the tokens of its stored pages are not valid any more.
@@ -125,7 +144,9 @@ def _cookie(header: tuple[bytes, bytes]) -> dict[bytes, bytes]:
 
 def test_notice_of_another_session_is_ignored(service: Service) -> None:
     context = service.app.app_context
-    base_url = context.host_policy.base_url_for("http", "", {b"host": BASE_URL.split("//")[1].encode()})
+    base_url = context.host_policy.base_url_for(
+        "http", "", {b"host": BASE_URL.split("//")[1].encode()}
+    )
     notice = Notice("Saved", Undo("Undo", "/", "x"))
     sent = _cookie(set_notice(notice, b"secret", base_url))
     assert read_notice(sent, b"secret") == notice
@@ -159,6 +180,8 @@ async def test_language_is_switched_without_handling_the_form(client: PageClient
 async def test_language_of_a_preview_is_switched_without_confirming(client: PageClient) -> None:
     assert (await client.submit(PAGE, "confirmed", {"do": "confirm"})).status_code == 303
     answer = await client.submit(PAGE, "confirmed", {"do": "confirm", "switch_language": "ar"})
-    assert answer.status_code == 400, "handled, to show the errors in the other language, but not confirmed"
+    assert answer.status_code == 400, (
+        "handled, to show the errors in the other language, but not confirmed"
+    )
     assert '<html lang="ar"' in answer.text
     assert "preview in ar" in visible_text(answer.text)

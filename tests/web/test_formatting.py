@@ -40,7 +40,12 @@ def test_colon_of_a_label() -> None:
 
 def test_bytes() -> None:
     formatter = Formatter(Language.ENGLISH)
-    assert [formatter.bytes(size) for size in (0, 1, 512, 1500)] == ["0 bytes", "1 byte", "512 bytes", "1.5 kB"]
+    assert [formatter.bytes(size) for size in (0, 1, 512, 1500)] == [
+        "0 bytes",
+        "1 byte",
+        "512 bytes",
+        "1.5 kB",
+    ]
     assert "بايت" in Formatter(Language.ARABIC).bytes(0)
 
 

@@ -51,7 +51,9 @@ def test_deeply_nested_json_is_rendered(levels: int) -> None:
     assert json.encode(_read_back(body)) == body
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"]
+)
 def test_json_is_escaped(text: str) -> None:
     shown = render_json({text: [text, f"https://x/{text}"]})
     assert isinstance(shown, Markup)
@@ -73,7 +75,9 @@ class Long(msgspec.Struct):
 
 @pytest.mark.parametrize(("count", "is_cut"), [(3, False), (5, True), (3_000, True)])
 async def test_large_response_is_truncated(start: StartService, count: int, is_cut: bool) -> None:
-    @Routes(tag="x", scope=Scope.NONE).get("/long/", response=Long, title=Message("x"), description=Message("x"))
+    @Routes(tag="x", scope=Scope.NONE).get(
+        "/long/", response=Long, title=Message("x"), description=Message("x")
+    )
     async def long() -> Long:
         return Long([f"{number:01000}" for number in range(count)])
 
@@ -88,29 +92,44 @@ async def test_large_response_is_truncated(start: StartService, count: int, is_c
 
 
 async def test_content_security_policy(service: Service) -> None:
-    for path in (f"{LIST}?format=api", "/", "/login/", "/api/v2/?format=api", "/api-docs/swagger-ui/"):
+    for path in (
+        f"{LIST}?format=api",
+        "/",
+        "/login/",
+        "/api/v2/?format=api",
+        "/api-docs/swagger-ui/",
+    ):
         answer = await service.get(path)
         assert answer.status_code == 200
         policy = answer.headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'; script-src 'self';")
         assert "unsafe-eval" not in policy
         assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=", answer.text)
-        assert not re.search(r'(?:src|href)="https?://(?!127\.0\.0\.1:8000/)', answer.text), "nothing from elsewhere"
+        assert not re.search(r'(?:src|href)="https?://(?!127\.0\.0\.1:8000/)', answer.text), (
+            "nothing from elsewhere"
+        )
 
 
 async def test_language_switch_is_for_pages_only(service: Service) -> None:
     switch = await service.get("/language/ar/?next=/api/v2/permissions/%3Fformat%3Dapi")
-    assert (switch.status_code, switch.headers["Location"]) == (303, "/api/v2/permissions/?format=api")
+    assert (switch.status_code, switch.headers["Location"]) == (
+        303,
+        "/api/v2/permissions/?format=api",
+    )
     cookie = switch.headers["Set-Cookie"].split(";")[0]
     service.client.cookies.clear()
-    page = await service.get(f"{LIST}?format=api", headers={"Cookie": cookie, "Accept-Language": "fr"})
+    page = await service.get(
+        f"{LIST}?format=api", headers={"Cookie": cookie, "Accept-Language": "fr"}
+    )
     assert page.headers["Content-Language"] == "ar"
     data = await service.get(LIST, headers={"Cookie": cookie, "Accept-Language": "fr"})
     assert data.headers["Content-Language"] == "fr"
     assert (await service.get("/language/de/")).status_code == 404
 
 
-async def log_in(service: Service, username: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
+async def log_in(
+    service: Service, username: str, password: str = PASSWORD, **headers: str
+) -> httpx.Response:
     body = {"username": username, "password": password, "next": "/api/v2/?format=api"}
     answer = await service.client.post("/login/", data=body, headers=headers)
     service.client.cookies.clear()
@@ -130,17 +149,25 @@ async def test_login_and_logout(service: Service) -> None:
     assert f"<bdi>{username}</bdi>" in page.text
     csrf = re.search(r'name="csrf_token" value="(\w+)"', page.text)
     assert csrf
-    forged = await service.client.post("/logout/", data={"csrf_token": "x"}, headers={"Cookie": cookie})
+    forged = await service.client.post(
+        "/logout/", data={"csrf_token": "x"}, headers={"Cookie": cookie}
+    )
     assert forged.status_code == 403
-    out = await service.client.post("/logout/", data={"csrf_token": csrf[1]}, headers={"Cookie": cookie})
+    out = await service.client.post(
+        "/logout/", data={"csrf_token": csrf[1]}, headers={"Cookie": cookie}
+    )
     assert out.status_code == 303
     service.client.cookies.clear()
-    assert username not in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
+    assert (
+        username not in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
+    )
     assert await service.store.find_token_holder(cookie.split("=")[1], AuthMethod.SESSION) is None
 
 
 async def test_session_cookie_is_secure_behind_https(start: StartService) -> None:
-    async with start(base_url="https://field.example/gate", allowed_hosts=("field.example", "127.0.0.1")) as service:
+    async with start(
+        base_url="https://field.example/gate", allowed_hosts=("field.example", "127.0.0.1")
+    ) as service:
         username, _ = await service.create_user()
         answer = await log_in(service, username, Origin="https://field.example")
         assert answer.headers["Location"] == "/gate/api/v2/?format=api"
@@ -151,7 +178,9 @@ async def test_session_cookie_is_secure_behind_https(start: StartService) -> Non
 async def test_pages_are_not_shared_between_users(service: Service) -> None:
     username, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
-    known = await service.get(f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE.decode()}={session}"})
+    known = await service.get(
+        f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
+    )
     public = await service.get(f"{LIST}?format=api")
     assert username in known.text
     assert username not in public.text
@@ -170,12 +199,36 @@ async def test_static_files_are_immutable(service: Service) -> None:
 
 
 async def test_index_of_endpoints(service: Service) -> None:
-    names = ["assets", "country", "disaster_type", "event", "imports", "permissions", "region", "teams", "users"]
-    names += ["access-logs", "audit-logs", "project-history-logs", "permission-assignments", "service-accounts"]
+    names = [
+        "assets",
+        "country",
+        "disaster_type",
+        "event",
+        "imports",
+        "permissions",
+        "region",
+        "teams",
+        "users",
+    ]
+    names += [
+        "access-logs",
+        "audit-logs",
+        "project-history-logs",
+        "permission-assignments",
+        "service-accounts",
+    ]
     paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
-    nested = ("access-logs/me", "assets/deleted", "permission-assignments/suggestions", "project-ownership/invites")
+    nested = (
+        "access-logs/me",
+        "assets/deleted",
+        "permission-assignments/suggestions",
+        "project-ownership/invites",
+    )
     paths |= {path.replace("/", "-"): f"{BASE_URL}/api/v2/{path}/" for path in nested}
-    paths |= {f"account-{name}": f"{BASE_URL}/api/v2/account/{name}/" for name in ("identities", "sessions", "tokens")}
+    paths |= {
+        f"account-{name}": f"{BASE_URL}/api/v2/account/{name}/"
+        for name in ("identities", "sessions", "tokens")
+    }
     paths |= {f"event-{name}": f"{BASE_URL}/api/v2/event/{name}/" for name in ("deleted", "mini")}
     paths["assets-deleted"] = f"{BASE_URL}/api/v2/assets/deleted/"
     assert (await service.get("/api/v2/")).json() == paths
@@ -189,7 +242,12 @@ PATH = "/api-docs/swagger-ui/"
 async def test_csrf_token_is_in_the_page_of_a_session_only(service: Service) -> None:
     _, user_id = await service.create_user()
     client = await PageClient.logged_in(service, user_id)
-    for page, length in ((await client.get(PATH), len(client.csrf_token)), (await service.get(PATH), 0)):
+    for page, length in (
+        (await client.get(PATH), len(client.csrf_token)),
+        (await service.get(PATH), 0),
+    ):
         assert re.search(rf'data-csrf-token="\w{{{length}}}"', page.text)
-        assert page.headers["Content-Security-Policy"].encode() == HTML_CSP[1], "as strict as for all pages"
+        assert page.headers["Content-Security-Policy"].encode() == HTML_CSP[1], (
+            "as strict as for all pages"
+        )
         assert page.headers["Cache-Control"] == "private, no-cache"

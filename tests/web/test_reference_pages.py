@@ -61,7 +61,9 @@ async def test_country_list(service: Service) -> None:
     assert "Égypte" in narrowed
     assert "Nepal" not in narrowed
     assert "13 emergencies" in visible_text(html)
-    assert "No country matches." in visible_text(await page(service, "/api/v2/country/?search=atlantis"))
+    assert "No country matches." in visible_text(
+        await page(service, "/api/v2/country/?search=atlantis")
+    )
 
 
 async def test_country_has_its_latest_emergencies(service: Service) -> None:
@@ -92,13 +94,20 @@ async def test_disaster_types(service: Service) -> None:
     assert '<a href="/api/v2/disaster_type/12/"><bdi>Flood</bdi></a>' in html
     assert 'href="/api/v2/event/?dtype__in=12"' in html
     assert "13 emergencies" in visible_text(html)
-    assert "No type matches." in visible_text(await page(service, "/api/v2/disaster_type/?search=zzz"))
-    assert "Show all 13 emergencies" in visible_text(await page(service, "/api/v2/disaster_type/12/"))
+    assert "No type matches." in visible_text(
+        await page(service, "/api/v2/disaster_type/?search=zzz")
+    )
+    assert "Show all 13 emergencies" in visible_text(
+        await page(service, "/api/v2/disaster_type/12/")
+    )
 
 
 async def test_hostile_texts_and_links_of_a_country(service: Service) -> None:
     html = await page(service, f"/api/v2/country/{HOSTILE_COUNTRY}/")
     assert "alert(1)" in html, "it is shown as text"
     assert_harmless(html)
-    assert 'href="https://example.org/society" rel="noopener noreferrer nofollow"><bdi>example.org</bdi>' in html
+    assert (
+        'href="https://example.org/society" rel="noopener noreferrer nofollow"><bdi>example.org</bdi>'
+        in html
+    )
     assert 'href="x"' not in html

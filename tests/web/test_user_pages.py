@@ -59,7 +59,10 @@ async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartSe
     async with start() as service:
         admin = await new_admin(service)
         links = InvitationStore(service.database)
-        for path, form, fields in ((USERS, "create", {"username": "zoe"}), (f"{USERS}zoe/", "invite", {})):
+        for path, form, fields in (
+            (USERS, "create", {"username": "zoe"}),
+            (f"{USERS}zoe/", "invite", {}),
+        ):
             page = await admin.get(path)
             created = await admin.submit_from(page, path, form, fields)
             secret = link_of(created.text)
@@ -67,14 +70,19 @@ async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartSe
             assert reloaded.status_code == 400
             assert "This form was sent before" in visible_text(reloaded.text)
             assert "fgi_" not in reloaded.text
-            assert await links.find_user(secret) is not None, "the link that was sent to the user still works"
+            assert await links.find_user(secret) is not None, (
+                "the link that was sent to the user still works"
+            )
 
 
 async def test_transfer_is_previewed_and_confirmed(start: StartService) -> None:
     async with start() as service:
         admin = await new_admin(service)
         world = PermissionWorld(service)
-        omar, amina = await world.create_user(username="omar"), await world.create_user(username="amina")
+        omar, amina = (
+            await world.create_user(username="omar"),
+            await world.create_user(username="amina"),
+        )
         for asset_type in ("survey", "survey", "collection"):
             survey = await world.create_asset(omar, asset_type)
         await world.grant(amina, survey, "view_asset")
@@ -92,7 +100,9 @@ async def test_transfer_is_previewed_and_confirmed(start: StartService) -> None:
         assert "Collections: 1" in text
         assert "1 permission that amina has now is replaced by ownership." in text
         assert (await owned(omar.id), await owned(amina.id)) == (3, 0)
-        done = await admin.submit_and_follow(f"{USERS}omar/", "transfer", {"to": "amina", "step": "confirm"})
+        done = await admin.submit_and_follow(
+            f"{USERS}omar/", "transfer", {"to": "amina", "step": "confirm"}
+        )
         assert "3 items now belong to amina." in visible_text(done.text)
         assert (await owned(omar.id), await owned(amina.id)) == (0, 3)
         nothing = await admin.submit(f"{USERS}omar/", "transfer", {"to": "amina"})
@@ -155,5 +165,8 @@ async def test_ordinary_users_see_no_forms(start: StartService) -> None:
             answer = await client.submit(f"{USERS}amina/", form, {"to": "amina", "id": "1"})
             assert answer.status_code == 400
             assert "Only superusers can do this." in visible_text(answer.text)
-        assert (await client.submit(USERS, "create", {"username": "xavier"})).status_code in (400, 403)
+        assert (await client.submit(USERS, "create", {"username": "xavier"})).status_code in (
+            400,
+            403,
+        )
         assert await service.store.find_any("xavier") is None

@@ -53,7 +53,9 @@ _fieldgate_server_names() {
 def main(arguments: Sequence[str] | None = None, prog: str = PROG) -> int:
     """Run a command and return its exit code."""
     try:
-        options = build_parser(prog).parse_args(expand_filters(sys.argv[1:] if arguments is None else arguments))
+        options = build_parser(prog).parse_args(
+            expand_filters(sys.argv[1:] if arguments is None else arguments)
+        )
     except SystemExit as ended:  # --help, --version, or wrong arguments, which are printed
         return int(ended.code or 0)
     session = Session(f"{prog} {options.command}", options)
@@ -105,7 +107,9 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"fieldgate-client {__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
     for name, each in COMMANDS.items():
         command = commands.add_parser(
             name,
@@ -130,7 +134,9 @@ def _add_completion_arguments(parser: argparse.ArgumentParser) -> None:
 
 def print_completion(session: Session) -> int:
     shtab = load_library("shtab", "cli")
-    script = shtab.complete(build_parser(PROG), shell=session.options.shell, preamble=_PREAMBLE[session.options.shell])
+    script = shtab.complete(
+        build_parser(PROG), shell=session.options.shell, preamble=_PREAMBLE[session.options.shell]
+    )
     sys.stdout.write(script if script.endswith("\n") else script + "\n")
     return ExitCode.OK
 

@@ -16,7 +16,13 @@ import msgspec
 from fieldgate_client.cli.exit_codes import ExitCode
 from fieldgate_client.cli.import_forms import add_form_options, chosen_forms, worst_code
 from fieldgate_client.cli.output import TerminalFile
-from fieldgate_client.cli.session import LONG_RETRIES, Command, Session, add_retries_option, add_server_options
+from fieldgate_client.cli.session import (
+    LONG_RETRIES,
+    Command,
+    Session,
+    add_retries_option,
+    add_server_options,
+)
 from fieldgate_client.client import Client
 from fieldgate_client.errors import FieldgateError, InvalidRequest
 from fieldgate_client.forms import FormCheck
@@ -51,12 +57,16 @@ class CheckedFile(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> ExitCode:
-        return {"complete": ExitCode.OK, "error": ExitCode.PROBLEMS}.get(self.status, ExitCode.FAILED)
+        return {"complete": ExitCode.OK, "error": ExitCode.PROBLEMS}.get(
+            self.status, ExitCode.FAILED
+        )
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_form_options(parser)
-    parser.add_argument("--format", choices=["table", "json", "sarif"], default="table", help="default: table")
+    parser.add_argument(
+        "--format", choices=["table", "json", "sarif"], default="table", help="default: table"
+    )
     add_retries_option(parser, LONG_RETRIES)
     add_server_options(parser)
 
@@ -75,9 +85,15 @@ def check_forms(session: Session) -> int:
         if checked:
             _print_table(session, checked)
     else:
-        document = _sarif(checked, is_complete=failure is None) if session.options.format == "sarif" else checked
+        document = (
+            _sarif(checked, is_complete=failure is None)
+            if session.options.format == "sarif"
+            else checked
+        )
         encoded = msgspec.json.format(msgspec.json.encode(document))
-        TerminalFile(sys.stdout.buffer).write(session.output.hide_secrets(encoded.decode()).encode() + b"\n")
+        TerminalFile(sys.stdout.buffer).write(
+            session.output.hide_secrets(encoded.decode()).encode() + b"\n"
+        )
     if failure is not None:
         raise failure
     return worst_code([each.exit_code for each in checked])
@@ -88,7 +104,11 @@ def _check_file(session: Session, client: Client, file: Path) -> CheckedFile:
     options, name = session.options, os.fsencode(file).decode(errors="replace")
     try:
         result = client.check_form(
-            file, options.into, name=options.name or "", library=options.library, desired_type=options.type or ""
+            file,
+            options.into,
+            name=options.name or "",
+            library=options.library,
+            desired_type=options.type or "",
         )
     except InvalidRequest as error:
         if options.format != "table":  # which shows it
@@ -100,14 +120,24 @@ def _check_file(session: Session, client: Client, file: Path) -> CheckedFile:
 
 def _findings(file: str, result: FormCheck) -> Iterator[Finding]:
     numbers = _column_numbers(result)
-    for kind, level, problems in (("problem", "error", result.problems), ("warning", "warning", result.warnings)):
+    for kind, level, problems in (
+        ("problem", "error", result.problems),
+        ("warning", "warning", result.warnings),
+    ):
         for index, each in enumerate(problems):
             yield _finding(file, level, each, numbers.get((kind, index)))
 
 
 def _finding(file: str, level: str, problem: Problem, column_number: int | None) -> Finding:
     return Finding(
-        file, level, problem.sheet, problem.row, problem.column, column_number, problem.code or level, problem.message
+        file,
+        level,
+        problem.sheet,
+        problem.row,
+        problem.column,
+        column_number,
+        problem.code or level,
+        problem.message,
     )
 
 
@@ -134,12 +164,16 @@ def _column_number(letters: str) -> int:
 def _print_table(session: Session, checked: list[CheckedFile]) -> None:
     findings = [finding for each in checked for finding in each.findings]
     if findings:
-        rows = [[clean_line(str(getattr(each, name) or "")) for name in COLUMNS] for each in findings]
+        rows = [
+            [clean_line(str(getattr(each, name) or "")) for name in COLUMNS] for each in findings
+        ]
         session.output.print_table(COLUMNS, rows)
     bad = sum(each.exit_code != ExitCode.OK for each in checked)
     doubtful = sum(each.exit_code == ExitCode.OK and bool(each.findings) for each in checked)
     count = f"{len(checked)} form{'' if len(checked) == 1 else 's'}"
-    session.output.note(f"{count} checked, {bad} with problems, {doubtful} with warnings. Nothing was imported.")
+    session.output.note(
+        f"{count} checked, {bad} with problems, {doubtful} with warnings. Nothing was imported."
+    )
 
 
 def _sarif(checked: list[CheckedFile], *, is_complete: bool) -> dict[str, Any]:
@@ -150,7 +184,12 @@ def _sarif(checked: list[CheckedFile], *, is_complete: bool) -> dict[str, Any]:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": is_complete and all(each.status != "refused" for each in checked)}],
+        "invocations": [
+            {
+                "executionSuccessful": is_complete
+                and all(each.status != "refused" for each in checked)
+            }
+        ],
         "results": [_sarif_result(each) for each in findings],
     }
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -161,11 +200,16 @@ def _sarif_result(finding: Finding) -> dict[str, Any]:
     if finding.column_number:
         region["startColumn"] = finding.column_number
     location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": _relative_uri(finding.file)}, "region": region}
+        "physicalLocation": {
+            "artifactLocation": {"uri": _relative_uri(finding.file)},
+            "region": region,
+        }
     }
     if finding.sheet:
         location["logicalLocations"] = [{"name": finding.sheet, "kind": "module"}]
-    place = ", ".join(filter(None, (finding.sheet, f"row {finding.row}" if finding.row else "", finding.column)))
+    place = ", ".join(
+        filter(None, (finding.sheet, f"row {finding.row}" if finding.row else "", finding.column))
+    )
     text = f"{place}: {finding.message}" if place else finding.message
     return {
         "ruleId": finding.code,
@@ -178,7 +222,11 @@ def _sarif_result(finding: Finding) -> dict[str, Any]:
 def _relative_uri(file: str) -> str:
     """The address of a file in a repository: relative to the working directory if it is below that."""
     path = Path(file).resolve()
-    return quote(path.relative_to(Path.cwd()).as_posix()) if path.is_relative_to(Path.cwd()) else path.as_uri()
+    return (
+        quote(path.relative_to(Path.cwd()).as_posix())
+        if path.is_relative_to(Path.cwd())
+        else path.as_uri()
+    )
 
 
 CHECK = Command(

@@ -49,9 +49,14 @@ def describe_error(error: Exception, login_command: str = "") -> tuple[ExitCode,
         if login_command and error.url:
             hint = f"Log in with: {login_command} {parse_list_url(error.url).server}"
     elif isinstance(error, errors.NotAllowed):
-        code, hint = ExitCode.NOT_ALLOWED, "Ask the owner for the permission, or log in as another user."
+        code, hint = (
+            ExitCode.NOT_ALLOWED,
+            "Ask the owner for the permission, or log in as another user.",
+        )
     elif isinstance(error, errors.NotFound):
-        hint = "Check the address. What you may not see is not found either: log in if you have not."
+        hint = (
+            "Check the address. What you may not see is not found either: log in if you have not."
+        )
     elif isinstance(error, errors.TooManyRequests | errors.ServerFailed):
         code, hint = ExitCode.UNREACHABLE, "Try again later."
     elif isinstance(error, errors.ConnectionFailed):
@@ -61,9 +66,17 @@ def describe_error(error: Exception, login_command: str = "") -> tuple[ExitCode,
     elif isinstance(error, ImportFailed):
         code = ExitCode.PROBLEMS
     elif isinstance(error, OSError) and not isinstance(error, errors.FieldgateError):
-        return code, f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        return (
+            code,
+            f"{error.filename}: {error.strerror}"
+            if error.filename and error.strerror
+            else str(error),
+        )
     elif not isinstance(error, errors.FieldgateError):
-        return code, f"Unexpected error: {type(error).__name__}: {error}. Run it again with --debug to report it."
+        return (
+            code,
+            f"Unexpected error: {type(error).__name__}: {error}. Run it again with --debug to report it.",
+        )
     text = str(error)
     if hint:
         text = f"{text if text.endswith(('.', ')', '!', '?')) else text + '.'} {hint}"

@@ -49,7 +49,9 @@ _FILTER = re.compile(r"--(?=[A-Za-z][A-Za-z0-9_]*?__[A-Za-z0-9_])([A-Za-z0-9_]+)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="URL of a list, also with filters, or a path such as event/")
+    parser.add_argument(
+        "url", metavar="URL", help="URL of a list, also with filters, or a path such as event/"
+    )
     parser.add_argument(
         "--out",
         "-o",
@@ -58,7 +60,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file that ends with .ndjson, .jsonl, .csv, .ndjson.gz, .csv.gz, .xlsx, .parquet or .geojson; "
         "- is standard output",
     )
-    parser.add_argument("--format", choices=sorted(set(FORMATS.values())), help="instead of the ending of the file")
+    parser.add_argument(
+        "--format", choices=sorted(set(FORMATS.values())), help="instead of the ending of the file"
+    )
     parser.add_argument(
         "--columns",
         action="append",
@@ -66,14 +70,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="only these columns, in this order, such as id,name,countries; for csv, xlsx and parquet",
     )
-    parser.add_argument("--bom", action="store_true", help="begin a CSV file with a byte order mark, for Excel")
+    parser.add_argument(
+        "--bom", action="store_true", help="begin a CSV file with a byte order mark, for Excel"
+    )
     _add_filters(parser)
     speed = parser.add_argument_group("requests")
     speed.add_argument(
-        "--page-size", type=whole_number(1, 100_000), metavar="N", help="records per request, default 1000"
+        "--page-size",
+        type=whole_number(1, 100_000),
+        metavar="N",
+        help="records per request, default 1000",
     )
     speed.add_argument(
-        "--concurrency", type=whole_number(1, 32), metavar="N", help="requests at the same time, default 4"
+        "--concurrency",
+        type=whole_number(1, 32),
+        metavar="N",
+        help="requests at the same time, default 4",
     )
     add_retries_option(speed, LONG_RETRIES)
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress and no summary")
@@ -81,7 +93,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("filters", "An option can be repeated, or have several values with commas.")
+    group = parser.add_argument_group(
+        "filters", "An option can be repeated, or have several values with commas."
+    )
     group.add_argument(
         "--filter",
         action="append",
@@ -96,11 +110,19 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         ("--severity", "events: yellow, orange or red"),
     ):
         group.add_argument(option, action="append", default=[], metavar="NAME", help=text)
-    group.add_argument("--start-date-from", type=day, metavar="DATE", help="events that began on this day or later")
-    group.add_argument("--start-date-to", type=day, metavar="DATE", help="events that began on this day or earlier")
-    group.add_argument("--since", metavar="TIME", help="events that changed since then, such as 2026-01-31")
+    group.add_argument(
+        "--start-date-from", type=day, metavar="DATE", help="events that began on this day or later"
+    )
+    group.add_argument(
+        "--start-date-to", type=day, metavar="DATE", help="events that began on this day or earlier"
+    )
+    group.add_argument(
+        "--since", metavar="TIME", help="events that changed since then, such as 2026-01-31"
+    )
     group.add_argument("--search", metavar="WORDS", help="records with these words")
-    group.add_argument("--ordering", metavar="FIELD", help="order of the records; descending: --ordering=-FIELD")
+    group.add_argument(
+        "--ordering", metavar="FIELD", help="order of the records; descending: --ordering=-FIELD"
+    )
 
 
 def fetch(session: Session) -> int:
@@ -125,14 +147,20 @@ def fetch(session: Session) -> int:
 
 def choose_format(options: argparse.Namespace) -> str:
     name = options.out.lower().removesuffix(GZIP)
-    chosen: str | None = options.format or ("ndjson" if options.out == "-" else FORMATS.get(Path(name).suffix))
+    chosen: str | None = options.format or (
+        "ndjson" if options.out == "-" else FORMATS.get(Path(name).suffix)
+    )
     if chosen is None:
         endings = ", ".join(FORMATS)
-        raise UsageError(f"The ending of {options.out} is not known. Use one of {endings}, or --format.")
+        raise UsageError(
+            f"The ending of {options.out} is not known. Use one of {endings}, or --format."
+        )
     if options.out == "-" and chosen not in STREAMED_FORMATS:
         raise UsageError(f"{chosen} cannot be written to standard output. Name a file with --out.")
     if is_gzip(options.out) and chosen not in STREAMED_FORMATS:
-        raise UsageError(f"{chosen} cannot be written with the ending {GZIP}. Use .ndjson{GZIP} or .csv{GZIP}.")
+        raise UsageError(
+            f"{chosen} cannot be written with the ending {GZIP}. Use .ndjson{GZIP} or .csv{GZIP}."
+        )
     if options.bom and chosen != "csv":
         raise UsageError("--bom is for CSV files.")
     if options.columns and chosen not in TABLE_FORMATS:
@@ -175,7 +203,9 @@ def collect_filters(session: Session, path: str, query: list[tuple[str, str]]) -
         pairs.append((name, value))
     for name, value in pairs:
         if name in _PAGE_PARAMETERS:
-            session.output.note(f"{name}={value} is not used: all records are read, in the format of the file.")
+            session.output.note(
+                f"{name}={value} is not used: all records are read, in the format of the file."
+            )
         else:
             filters[name] = value
     names = {
@@ -204,7 +234,9 @@ def is_event_list(path: str) -> bool:
     return path.strip("/") in _EVENT_LISTS
 
 
-def open_list(client: Client, path: str, filters: dict[str, Any], since: str | None) -> RecordList[Any]:
+def open_list(
+    client: Client, path: str, filters: dict[str, Any], since: str | None
+) -> RecordList[Any]:
     if not is_event_list(path):
         return client.list(path, **filters)
     try:
@@ -216,11 +248,17 @@ def open_list(client: Client, path: str, filters: dict[str, Any], since: str | N
 def check_login(client: Client, path: str, records: RecordList[Any]) -> None:
     """Refuse to write an empty list that only has records for those who are logged in."""
     if not client.has_token and path.strip("/") in _OWN_LISTS and not list(records[:1]):
-        raise NotAuthenticated("This list is empty without a login.", url=f"{client.server}/{path.lstrip('/')}")
+        raise NotAuthenticated(
+            "This list is empty without a login.", url=f"{client.server}/{path.lstrip('/')}"
+        )
 
 
-def write_file(records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: Progress) -> str:
-    table: dict[str, Any] = {"columns": chosen_columns(options)} if file_format in TABLE_FORMATS else {}
+def write_file(
+    records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: Progress
+) -> str:
+    table: dict[str, Any] = (
+        {"columns": chosen_columns(options)} if file_format in TABLE_FORMATS else {}
+    )
     if file_format == "csv":
         table["bom"] = options.bom
     write = getattr(records, f"to_{file_format}")

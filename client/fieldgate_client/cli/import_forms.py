@@ -8,7 +8,13 @@ from pathlib import Path
 
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.output import show_progress
-from fieldgate_client.cli.session import SHORT_RETRIES, Command, Session, add_retries_option, add_server_options
+from fieldgate_client.cli.session import (
+    SHORT_RETRIES,
+    Command,
+    Session,
+    add_retries_option,
+    add_server_options,
+)
 from fieldgate_client.client import Client
 from fieldgate_client.errors import InvalidRequest
 from fieldgate_client.forms import ImportFailed, ImportResult, format_problems
@@ -24,10 +30,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_form_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="a form, or a folder with forms")
-    parser.add_argument("--into", metavar="UID", help="make it a new version of this form: uid or URL")
+    parser.add_argument(
+        "--into", metavar="UID", help="make it a new version of this form: uid or URL"
+    )
     parser.add_argument("--name", help="name of a new form that has no form_title")
-    parser.add_argument("--library", action="store_true", help="import blocks and questions into the library")
-    parser.add_argument("--type", choices=["survey", "template", "block", "question"], help="what to create")
+    parser.add_argument(
+        "--library", action="store_true", help="import blocks and questions into the library"
+    )
+    parser.add_argument(
+        "--type", choices=["survey", "template", "block", "question"], help="what to create"
+    )
 
 
 def chosen_forms(session: Session) -> list[Path]:
@@ -52,7 +64,9 @@ def find_forms(names: list[str]) -> list[Path]:
         if path.is_dir():
             forms = sorted(each for each in path.iterdir() if is_form(each))
             if not forms:
-                raise UsageError(f"There are no forms in {name}: {', '.join(sorted(FORM_ENDINGS))}.")
+                raise UsageError(
+                    f"There are no forms in {name}: {', '.join(sorted(FORM_ENDINGS))}."
+                )
             found += forms
         elif path.exists():
             found.append(path)
@@ -62,7 +76,11 @@ def find_forms(names: list[str]) -> list[Path]:
 
 
 def is_form(path: Path) -> bool:
-    return path.suffix.lower() in FORM_ENDINGS and not path.name.startswith((".", "~$")) and path.is_file()
+    return (
+        path.suffix.lower() in FORM_ENDINGS
+        and not path.name.startswith((".", "~$"))
+        and path.is_file()
+    )
 
 
 def worst_code(codes: Iterable[ExitCode]) -> ExitCode:
@@ -97,7 +115,9 @@ def _import_file(session: Session, client: Client, file: Path) -> ExitCode:
 def _print_result(session: Session, file: Path, result: ImportResult) -> None:
     output = session.output
     for asset in result.assets:
-        output.print(f"{file}: imported as {asset.name or 'a form without a name'} ({asset.asset_type} {asset.uid})")
+        output.print(
+            f"{file}: imported as {asset.name or 'a form without a name'} ({asset.asset_type} {asset.uid})"
+        )
         if asset.url:
             output.print(asset.url)
     if not result.assets:

@@ -17,10 +17,22 @@ import msgspec
 
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.session import Command, Session
-from fieldgate_client.cli.stored_servers import StoredServer, check_token, config_file, read_token, save_servers
+from fieldgate_client.cli.stored_servers import (
+    StoredServer,
+    check_token,
+    config_file,
+    read_token,
+    save_servers,
+)
 from fieldgate_client.client import Client
 from fieldgate_client.connection import Connection, ConnectionOptions
-from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAuthenticated, NotFound, UnexpectedResponse
+from fieldgate_client.errors import (
+    FieldgateError,
+    InvalidRequest,
+    NotAuthenticated,
+    NotFound,
+    UnexpectedResponse,
+)
 from fieldgate_client.retries import RetryPolicy
 from fieldgate_client.server_url import is_loopback, parse_server_url
 from fieldgate_client.terminal_text import clean_line
@@ -31,10 +43,18 @@ _TIMEOUT_SECONDS = 60
 
 
 def _add_login_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help="the server, such as https://field.example")
+    parser.add_argument(
+        "url", metavar="URL", nargs="?", help="the server, such as https://field.example"
+    )
     parser.add_argument("--name", help="name of the server in --server; default: its host")
-    parser.add_argument("--username", metavar="USER", help="log in with a password instead of a token")
-    parser.add_argument("--scopes", metavar="LIST", help="with --username: what the token is for, such as read,imports")
+    parser.add_argument(
+        "--username", metavar="USER", help="log in with a password instead of a token"
+    )
+    parser.add_argument(
+        "--scopes",
+        metavar="LIST",
+        help="with --username: what the token is for, such as read,imports",
+    )
     parser.add_argument("--token-file", metavar="FILE", help="read the token from this file")
     parser.add_argument("--default", action="store_true", help="make it the default server")
     parser.add_argument("--language", metavar="CODE", help="language of messages, such as fr")
@@ -49,10 +69,14 @@ def log_in(session: Session) -> int:
     url = parse_server_url(options.url or _ask("URL of the server: "))
     name = options.name or urlsplit(url).hostname or url
     if not re.fullmatch(r"[\w.:-]+", name, re.ASCII):  # shells complete it
-        raise UsageError("The name of a server can have letters, digits, and . : - _ only. Choose it with --name.")
+        raise UsageError(
+            "The name of a server can have letters, digits, and . : - _ only. Choose it with --name."
+        )
     servers = session.servers()
     if name in servers.servers and servers.servers[name].url != url:
-        raise UsageError(f"{name} is {servers.servers[name].url} already. Choose another --name, or log out first.")
+        raise UsageError(
+            f"{name} is {servers.servers[name].url} already. Choose another --name, or log out first."
+        )
     if url.startswith("http://") and not is_loopback(url):
         output.note(f"Warning: {url} is not encrypted. Others in the network can read the token.")
     if options.username:
@@ -69,7 +93,9 @@ def log_in(session: Session) -> int:
         servers.default = name
     file = config_file()
     save_servers(file, servers)
-    output.print(f"Logged in to {url}{f' as {clean_line(username)}' if username else ''}. The token is in {file}.")
+    output.print(
+        f"Logged in to {url}{f' as {clean_line(username)}' if username else ''}. The token is in {file}."
+    )
     if servers.default == name:
         output.print("This is the default server.")
     else:
@@ -101,7 +127,9 @@ def _ask_secret(question: str) -> str:
 
 
 def _add_logout_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="SERVER", nargs="?", help="name of the server; default: the default server")
+    parser.add_argument(
+        "name", metavar="SERVER", nargs="?", help="name of the server; default: the default server"
+    )
 
 
 def log_out(session: Session) -> int:
@@ -109,7 +137,9 @@ def log_out(session: Session) -> int:
     name = session.options.name or servers.default
     if not name:
         raise UsageError(
-            "You are not logged in." if not servers.servers else "Name one of these: " + ", ".join(servers.servers)
+            "You are not logged in."
+            if not servers.servers
+            else "Name one of these: " + ", ".join(servers.servers)
         )
     removed = servers.remove(name)
     save_servers(config_file(), servers)
@@ -157,10 +187,14 @@ def check_server(url: str, token: str, language: str = "") -> str:
                 continue
             username = found.get("username") if isinstance(found, dict) else None
             return username if isinstance(username, str) else ""
-    raise FieldgateError(f"{url} has none of the lists of Fieldgate, KoboToolbox or IFRC GO. Check the address.")
+    raise FieldgateError(
+        f"{url} has none of the lists of Fieldgate, KoboToolbox or IFRC GO. Check the address."
+    )
 
 
-def exchange_password(url: str, username: str, password: str, language: str = "", scopes: Sequence[str] = ()) -> str:
+def exchange_password(
+    url: str, username: str, password: str, language: str = "", scopes: Sequence[str] = ()
+) -> str:
     """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO.
 
     Only Fieldgate has tokens with `scopes`.
@@ -176,7 +210,9 @@ async def _request_token(
 ) -> dict[str, Any]:
     credentials = b64encode(f"{username}:{password}".encode()).decode()
     once = RetryPolicy(attempts=1)
-    basic = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"})
+    basic = ConnectionOptions(
+        timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"}
+    )
     async with Connection(url, options=basic, language=language) as connection:
         if scopes:
             wanted = {"name": "fieldgate-client", "scopes": list(scopes)}

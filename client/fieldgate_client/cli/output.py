@@ -84,7 +84,9 @@ class TerminalFile:
 class Progress:
     """How far a command is. Pages and retries are reported by the thread of the client."""
 
-    def __init__(self, output: Output, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, output: Output, unit: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.note = output.note
         self.redraw: Callable[[int, int | None], object] = self._print_line
         self._unit = unit
@@ -141,8 +143,12 @@ def _bar(progress: Progress, output: Output, unit: str) -> Iterator[None]:
         rich.TimeRemainingColumn(),
     )
     # Without redirection: standard output may be the file that is written.
-    with rich.Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+    with rich.Progress(
+        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as bar:
         task = bar.add_task(unit, total=None)
-        progress.note = lambda text: console.print(output.clean(text), markup=False, highlight=False, soft_wrap=True)
+        progress.note = lambda text: console.print(
+            output.clean(text), markup=False, highlight=False, soft_wrap=True
+        )
         progress.redraw = lambda done, total: bar.update(task, completed=done, total=total)
         yield

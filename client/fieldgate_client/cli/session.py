@@ -50,18 +50,24 @@ class Session:
         for server in servers.servers.values():
             self.output.hide(server.token)
         if servers.servers and is_readable_by_others(file):
-            self.output.note(f"Warning: others can read the tokens in {file}. Run: chmod 600 {file}")
+            self.output.note(
+                f"Warning: others can read the tokens in {file}. Run: chmod 600 {file}"
+            )
         return servers
 
     def choose_server(self, url: str = "") -> StoredServer:
         if note := unused_token_note():
             self.output.note(f"Warning: {note}")
         options = self.options
-        chosen = choose_server(self.servers(), url=url, name=options.server or "", token_file=options.token_file or "")
+        chosen = choose_server(
+            self.servers(), url=url, name=options.server or "", token_file=options.token_file or ""
+        )
         self.output.hide(chosen.token)
         return chosen
 
-    def open_client(self, url: str = "", on_retry: Callable[[RetryNotice], None] | None = None) -> Client:
+    def open_client(
+        self, url: str = "", on_retry: Callable[[RetryNotice], None] | None = None
+    ) -> Client:
         """A client of the server that the URL, the options or the environment choose."""
         chosen = self.choose_server(url)
         options = self.options
@@ -82,7 +88,9 @@ class Session:
 
     def report_error(self, error: Exception) -> int:
         """Print an exception as one line, and return its exit code."""
-        code, text = describe_error(error, "" if self.options.command == "login" else "fieldgate-client login")
+        code, text = describe_error(
+            error, "" if self.options.command == "login" else "fieldgate-client login"
+        )
         first, *others = text.splitlines() or [""]
         self.output.error(first)
         for line in others:
@@ -92,9 +100,15 @@ class Session:
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("server")
-    group.add_argument("--server", metavar="SERVER", help="name of a server of `login`, instead of the default")
-    group.add_argument("--token-file", metavar="FILE", help="read the token from this file; - is standard input")
-    group.add_argument("--language", metavar="CODE", help="language of names and messages, such as fr")
+    group.add_argument(
+        "--server", metavar="SERVER", help="name of a server of `login`, instead of the default"
+    )
+    group.add_argument(
+        "--token-file", metavar="FILE", help="read the token from this file; - is standard input"
+    )
+    group.add_argument(
+        "--language", metavar="CODE", help="language of names and messages, such as fr"
+    )
 
 
 def add_retries_option(parser: argparse._ActionsContainer, default: int) -> None:
@@ -110,7 +124,9 @@ def add_retries_option(parser: argparse._ActionsContainer, default: int) -> None
 def whole_number(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
-            raise argparse.ArgumentTypeError(f"expected a whole number from {low} to {high}, not {text!r}")
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {low} to {high}, not {text!r}"
+            )
         return int(text)
 
     return parse
@@ -120,7 +136,9 @@ def day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a day such as 2026-01-31, not {text!r}") from None
+        raise argparse.ArgumentTypeError(
+            f"expected a day such as 2026-01-31, not {text!r}"
+        ) from None
 
 
 def comma_list(text: str) -> list[str]:

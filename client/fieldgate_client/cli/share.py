@@ -47,9 +47,15 @@ class Grant(NamedTuple):
 
 def _add_share_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("asset", metavar="FORM", nargs="?", help="uid of a form, or its address")
-    parser.add_argument("user", metavar="USER", nargs="?", help="user name or team:NAME; several with commas")
-    parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
-    parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission")
+    parser.add_argument(
+        "user", metavar="USER", nargs="?", help="user name or team:NAME; several with commas"
+    )
+    parser.add_argument(
+        "permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions"
+    )
+    parser.add_argument(
+        "--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission"
+    )
     parser.add_argument("--remove", action="store_true", help="remove the permissions")
     parser.add_argument("--until", metavar="DATE", help="when they end: a date, a time, or never")
     parser.add_argument("--dry-run", action="store_true", help="show what would change")
@@ -117,9 +123,16 @@ def _column_of(error: RequestFailed) -> str:
     return f", column {columns[0]}" if columns else ""
 
 
-def _apply(client: Client, grant: Grant, options: argparse.Namespace, *, dry_run: bool) -> SharingResult:
+def _apply(
+    client: Client, grant: Grant, options: argparse.Namespace, *, dry_run: bool
+) -> SharingResult:
     return client.share(
-        grant.asset, grant.users, *grant.permissions, remove=options.remove, dry_run=dry_run, until=options.until
+        grant.asset,
+        grant.users,
+        *grant.permissions,
+        remove=options.remove,
+        dry_run=dry_run,
+        until=options.until,
     )
 
 
@@ -139,9 +152,12 @@ def _print_effects(
         [
             last_path_segment(effect.asset or grant.asset),
             _name(effect.user or "", team_names) or ", ".join(grant.users),
-            "no longer ends" if effect.effect == "ends" and not effect.expires_at else effect.effect,
+            "no longer ends"
+            if effect.effect == "ends" and not effect.expires_at
+            else effect.effect,
             last_path_segment(effect.permission),
-            (effect.why or effect.message) + (f", until {effect.expires_at}" if effect.expires_at else ""),
+            (effect.why or effect.message)
+            + (f", until {effect.expires_at}" if effect.expires_at else ""),
         ]
         for grant, result in zip(grants, results, strict=True)
         for effect in result.effects
@@ -176,7 +192,9 @@ def _parse_rows(file: str, text: str) -> list[Row]:
     reader = csv.DictReader(lines, delimiter=";" if first.count(";") > first.count(",") else ",")
     header = [(name or "").strip().lower() for name in reader.fieldnames or []]
     if missing := [name for name in COLUMNS if name not in header]:
-        raise UsageError(f"{file} has no column {' or '.join(missing)}. The first line must be: asset,user,permission")
+        raise UsageError(
+            f"{file} has no column {' or '.join(missing)}. The first line must be: asset,user,permission"
+        )
     reader.fieldnames = header
     rows, errors = [], []
     for values in reader:
@@ -203,7 +221,12 @@ def group_rows(rows: Iterable[Row]) -> list[Grant]:
     for (asset, user), found in wanted.items():
         shared.setdefault((asset, tuple(sorted(found))), {})[user] = [*found.values()]
     return [
-        Grant(asset, tuple(users), permissions, tuple(row for found in users.values() for row in found))
+        Grant(
+            asset,
+            tuple(users),
+            permissions,
+            tuple(row for found in users.values() for row in found),
+        )
         for (asset, permissions), users in shared.items()
     ]
 
@@ -238,7 +261,12 @@ def explain(session: Session) -> int:
 def show_permissions(session: Session) -> int:
     with session.open_client() as client:
         rows = [
-            [each.codename, _codenames(each.implied), _codenames(each.contradictory), each.name or ""]
+            [
+                each.codename,
+                _codenames(each.implied),
+                _codenames(each.contradictory),
+                each.name or "",
+            ]
             for each in client.permissions()
         ]
     session.output.print_table(["permission", "implies", "contradicts", "name"], rows)

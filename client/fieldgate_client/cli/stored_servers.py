@@ -137,7 +137,9 @@ def choose_server(
     if name:
         stored = servers.named(name)
         if url and not is_below(url, stored.url):
-            raise UsageError(f"{url} is not on the server {name} ({stored.url}). Leave out --server {name}.")
+            raise UsageError(
+                f"{url} is not on the server {name} ({stored.url}). Leave out --server {name}."
+            )
         chosen = parse_list_url(url).server if url else stored.url
     elif url:
         chosen = parse_list_url(url).server
@@ -146,7 +148,9 @@ def choose_server(
         chosen = parse_server_url(own_url)
         stored = servers.at(chosen)
     elif servers.default:
-        if environment.get("FIELDGATE_TOKEN", "").strip() and not token_file:  # it may be of another user
+        if (
+            environment.get("FIELDGATE_TOKEN", "").strip() and not token_file
+        ):  # it may be of another user
             raise UsageError(
                 "FIELDGATE_TOKEN is set, but not the server that it belongs to. Set FIELDGATE_URL, or unset "
                 "FIELDGATE_TOKEN to go on with the login that is stored."
@@ -193,5 +197,7 @@ def check_token(token: str, source: str) -> str:
     if not token:
         raise UsageError(f"{source} is empty.")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError(f"{source} does not hold a token: it must be one word.")  # never shows what it holds
+        raise UsageError(
+            f"{source} does not hold a token: it must be one word."
+        )  # never shows what it holds
     return token

@@ -13,11 +13,15 @@ from fieldgate_client.teams import TeamChange, choose_team
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["list", "create", "show", "add", "remove"])
-    parser.add_argument("team", metavar="TEAM", nargs="?", help="name or uid of a team; of a new one, its name")
+    parser.add_argument(
+        "team", metavar="TEAM", nargs="?", help="name or uid of a team; of a new one, its name"
+    )
     parser.add_argument("users", metavar="USER", nargs="*", help="user name; several with commas")
     parser.add_argument("--description", metavar="TEXT", default="", help="what a new team is for")
     parser.add_argument("--admin", action="store_true", help="add people as admins")
-    parser.add_argument("--dry-run", action="store_true", help="show what people would gain or lose")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what people would gain or lose"
+    )
     add_server_options(parser)
 
 
@@ -29,7 +33,9 @@ def team(session: Session) -> int:
     if options.action in ("add", "remove") and not names:
         raise UsageError("Give at least one USER.")
     if options.action == "create" and (names or options.dry_run):
-        raise UsageError("create takes one NAME, in quotes if it has several words, and no --dry-run.")
+        raise UsageError(
+            "create takes one NAME, in quotes if it has several words, and no --dry-run."
+        )
     with session.open_client() as client:
         if options.action == "create":
             new = client.create_team(options.team, options.description)
@@ -37,7 +43,9 @@ def team(session: Session) -> int:
             return ExitCode.OK
         teams = list(client.teams())
         if options.action == "list":
-            rows = [[each.name, each.role or "", str(each.member_count), each.uid] for each in teams]
+            rows = [
+                [each.name, each.role or "", str(each.member_count), each.uid] for each in teams
+            ]
             output.print_table(["team", "role", "members", "uid"], rows)
             return ExitCode.OK
         chosen = choose_team(teams, options.team)
@@ -48,10 +56,15 @@ def team(session: Session) -> int:
             change = client.add_to_team(chosen, names, role=role, dry_run=options.dry_run)
             _print_change(session, change, "gains")
             added = ", ".join(each.username for each in change.added)
-            output.note(_dry_run_note(session) or (f"Added: {added}." if added else "They are in the team already."))
+            output.note(
+                _dry_run_note(session)
+                or (f"Added: {added}." if added else "They are in the team already.")
+            )
         else:
             for name in names:
-                _print_change(session, client.remove_from_team(chosen, name, dry_run=options.dry_run), "loses")
+                _print_change(
+                    session, client.remove_from_team(chosen, name, dry_run=options.dry_run), "loses"
+                )
             output.note(_dry_run_note(session) or f"Removed: {', '.join(names)}.")
     return ExitCode.OK
 
@@ -66,7 +79,9 @@ def _show(session: Session, client: Client, uid: str) -> None:
 
 
 def _print_change(session: Session, change: TeamChange, effect: str) -> None:
-    rows = [[last_path_segment(each.user), effect, each.name, each.access] for each in change.assets]
+    rows = [
+        [last_path_segment(each.user), effect, each.name, each.access] for each in change.assets
+    ]
     if rows:
         session.output.print_table(["user", "effect", "form", "access"], rows)
 

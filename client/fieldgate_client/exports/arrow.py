@@ -28,20 +28,28 @@ class ArrowTable:
         self._time = arrow.timestamp("us", tz="UTC")
         self._table = table
         self._types: dict[str, Any] = {
-            name: self._expected(table.expected.get(name, object)) for name in table.columns() if name not in without
+            name: self._expected(table.expected.get(name, object))
+            for name in table.columns()
+            if name not in without
         }
         for rows in table.batches(ROWS_PER_BATCH):
             for name, known in self._types.items():
-                self._types[name] = self._common(known, self._infer([row.get(name) for row in rows]))
+                self._types[name] = self._common(
+                    known, self._infer([row.get(name) for row in rows])
+                )
         text = arrow.string()
         self._types = {
-            name: text if kind == arrow.null() or not _has_fields(kind) else kind for name, kind in self._types.items()
+            name: text if kind == arrow.null() or not _has_fields(kind) else kind
+            for name, kind in self._types.items()
         }
         self.schema = arrow.schema([*self._types.items()])
 
     def batches(self) -> Iterator[Any]:
         for rows in self._table.batches(ROWS_PER_BATCH):
-            arrays = [self._array([row.get(name) for row in rows], kind) for name, kind in self._types.items()]
+            arrays = [
+                self._array([row.get(name) for row in rows], kind)
+                for name, kind in self._types.items()
+            ]
             yield self._arrow.Table.from_arrays(arrays, schema=self.schema)
 
     def whole(self) -> Any:
@@ -49,7 +57,12 @@ class ArrowTable:
 
     def _expected(self, kind: type) -> Any:
         arrow = self._arrow
-        known = {bool: arrow.bool_(), int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
+        known = {
+            bool: arrow.bool_(),
+            int: arrow.int64(),
+            float: arrow.float64(),
+            str: arrow.string(),
+        }
         return self._time if kind is datetime else known.get(kind, arrow.null())
 
     def _infer(self, values: list[Any]) -> Any:
@@ -58,7 +71,9 @@ class ArrowTable:
             array = arrow.array(values)
         except (arrow.ArrowException, ValueError, OverflowError):  # several kinds of values
             return arrow.string()
-        if array.type == arrow.string() and all(value is None or parse_time(value) for value in values):
+        if array.type == arrow.string() and all(
+            value is None or parse_time(value) for value in values
+        ):
             return self._time
         return arrow.string() if array.type == arrow.uint64() else array.type
 
@@ -74,7 +89,9 @@ class ArrowTable:
     def _array(self, values: list[Any], kind: Any) -> Any:
         arrow = self._arrow
         if kind == arrow.string():
-            return arrow.array([None if value is None else to_text(value) for value in values], kind)
+            return arrow.array(
+                [None if value is None else to_text(value) for value in values], kind
+            )
         if kind == arrow.float64():
             return arrow.array([None if value is None else float(value) for value in values], kind)
         if kind == self._time:
@@ -119,7 +136,12 @@ def to_polars(table: Table) -> polars.DataFrame:
 def _nested_columns(table: Table) -> list[str]:
     if table.is_flat:
         return []
-    found = {name for row in table.rows() for name, value in row.items() if isinstance(value, dict | list)}
+    found = {
+        name
+        for row in table.rows()
+        for name, value in row.items()
+        if isinstance(value, dict | list)
+    }
     return [name for name in table.columns() if name in found]
 
 

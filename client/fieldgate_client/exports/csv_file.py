@@ -29,7 +29,9 @@ def write_csv(table: Table, file: BinaryIO, *, bom: bool = False) -> None:
 
 
 def encode_rows(rows: Iterable[list[Cell]]) -> bytes:
-    lines = [",".join(map(_encode_cell, row)) or '""' * len(row) for row in rows]  # an empty line is no row
+    lines = [
+        ",".join(map(_encode_cell, row)) or '""' * len(row) for row in rows
+    ]  # an empty line is no row
     return _CONTROLS.sub("\ufffd", "".join([f"{line}\r\n" for line in lines])).encode()
 
 

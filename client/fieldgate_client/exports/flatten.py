@@ -44,7 +44,10 @@ def flatten(record: dict[str, Any]) -> Row:
             fields = {inner_name: _cell(inner) for inner_name, inner in value.items()}
         elif kind is list and value and all(type(each) is dict for each in value):
             inner_names = dict.fromkeys(inner_name for each in value for inner_name in each)
-            fields = {inner_name: _joined([each.get(inner_name) for each in value]) for inner_name in inner_names}
+            fields = {
+                inner_name: _joined([each.get(inner_name) for each in value])
+                for inner_name in inner_names
+            }
         else:
             row[name] = _joined(value) if kind is list else value
             continue
@@ -92,7 +95,11 @@ def _joined(values: list[Any]) -> str | None:
             return _encode(values).decode()
         if each is not None:
             is_empty = False
-    return None if is_empty else SEPARATOR.join(["" if each is None else to_text(each) for each in values])
+    return (
+        None
+        if is_empty
+        else SEPARATOR.join(["" if each is None else to_text(each) for each in values])
+    )
 
 
 def _integer_or_text(text: str) -> int | str:

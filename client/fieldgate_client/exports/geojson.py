@@ -53,9 +53,16 @@ class GeoJSONWriter:
 
 def features(record: dict[str, Any], positions: Mapping[int, Position]) -> Iterator[Feature]:
     properties = flatten(record)
-    identifier = next((record[name] for name in ("id", "_id", "uid") if isinstance(record.get(name), int | str)), None)
+    identifier = next(
+        (record[name] for name in ("id", "_id", "uid") if isinstance(record.get(name), int | str)),
+        None,
+    )
     countries = record.get("countries")
-    places = [each for each in countries if isinstance(each, dict)] if isinstance(countries, list) else []
+    places = (
+        [each for each in countries if isinstance(each, dict)]
+        if isinstance(countries, list)
+        else []
+    )
     if not places:
         yield _feature(identifier, _own_position(record), properties)
     for place in places:
@@ -78,7 +85,9 @@ async def read_country_positions(connection: Connection) -> dict[int, Position]:
             async for records in pages:
                 countries += map(decode_record, records)
     centres = {
-        country["id"]: _point(country.get("centroid")) for country in countries if type(country.get("id")) is int
+        country["id"]: _point(country.get("centroid"))
+        for country in countries
+        if type(country.get("id")) is int
     }
     positions = {number: position for number, position in centres.items() if position is not None}
     if missing := centres.keys() - positions.keys():
@@ -115,7 +124,9 @@ async def _read_event_points(connection: Connection, wanted: set[int]) -> dict[i
 def _country_id(feature: Any) -> int:
     """Of an id such as 7001-123; -1 if it has none."""
     identifier = feature.get("id") if isinstance(feature, dict) else None
-    number = identifier.rpartition("-")[2] if isinstance(identifier, str) and "-" in identifier else ""
+    number = (
+        identifier.rpartition("-")[2] if isinstance(identifier, str) and "-" in identifier else ""
+    )
     return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1
 
 
@@ -125,7 +136,9 @@ def _point(geometry: Any) -> Position | None:
     return _position(geometry.get("coordinates")) if is_point else None
 
 
-def _feature(identifier: int | str | None, position: Position | None, properties: dict[str, Any]) -> Feature:
+def _feature(
+    identifier: int | str | None, position: Position | None, properties: dict[str, Any]
+) -> Feature:
     feature: Feature = {"type": "Feature"}
     if identifier is not None:
         feature["id"] = identifier
@@ -145,6 +158,10 @@ def _position(pair: Any) -> Position | None:
         return None
     longitude, latitude = pair[:2]
     for number, most in ((longitude, _MAX_LONGITUDE), (latitude, _MAX_LATITUDE)):
-        if isinstance(number, bool) or not isinstance(number, int | float) or not -most <= number <= most:
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, int | float)
+            or not -most <= number <= most
+        ):
             return None
     return longitude, latitude

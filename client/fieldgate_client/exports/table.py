@@ -112,7 +112,9 @@ class Table:
         for names in (columns, [*self.expected]):
             if found := [each for each in names if each == name or each.startswith(f"{name}.")]:
                 return found
-        is_possible = any(self._has_value.get(parent) is False and parent in columns for parent in _parents(name))
+        is_possible = any(
+            self._has_value.get(parent) is False and parent in columns for parent in _parents(name)
+        )
         return [name] if is_possible or not (columns or self.expected) else []
 
     def _all(self) -> list[str]:
@@ -148,7 +150,9 @@ def to_lines(records: list[msgspec.Raw]) -> bytes:
     lines = b"".join([bytes(record) + b"\n" for record in records])
     if lines.count(b"\n") != len(records) or b"\r" in lines:
         # Some servers indent JSON. Line breaks inside of texts are always escaped.
-        lines = b"".join([bytes(each).replace(b"\r", b" ").replace(b"\n", b" ") + b"\n" for each in records])
+        lines = b"".join(
+            [bytes(each).replace(b"\r", b" ").replace(b"\n", b" ") + b"\n" for each in records]
+        )
     return lines
 
 
@@ -162,13 +166,24 @@ def load_library(module: str, extra: str) -> Any:
 
 def parse_time(value: Cell) -> datetime | None:
     """A date or time of ISO 8601 in UTC; None if it is something else, or more exact than microseconds."""
-    if not isinstance(value, str) or len(value) not in _TIME_LENGTHS or value[4] != "-" or value[7] != "-":
+    if (
+        not isinstance(value, str)
+        or len(value) not in _TIME_LENGTHS
+        or value[4] != "-"
+        or value[7] != "-"
+    ):
         return None
     if value[19:20] == "." and len(value) > 26 and value[20:27].isdigit():
         return None
     try:
-        parsed = msgspec.convert(f"{value}T00:00:00" if len(value) == DATE_CHARS else value, datetime)
-        return parsed.astimezone(timezone.utc) if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
+        parsed = msgspec.convert(
+            f"{value}T00:00:00" if len(value) == DATE_CHARS else value, datetime
+        )
+        return (
+            parsed.astimezone(timezone.utc)
+            if parsed.tzinfo
+            else parsed.replace(tzinfo=timezone.utc)
+        )
     except (ValueError, OverflowError):  # msgspec.ValidationError is a ValueError
         return None
 
@@ -196,9 +211,13 @@ def expected_columns(record_type: Any, *, is_flat: bool = True) -> ExpectedColum
         inner = kind.item_type if isinstance(kind, inspect.ListType) else kind
         if isinstance(inner, inspect.StructType) and is_flat:
             for each in inner.fields:  # values of lists are joined
-                columns[f"{name}.{each.encode_name}"] = str if is_list else _scalar(_without_none(each.type))
+                columns[f"{name}.{each.encode_name}"] = (
+                    str if is_list else _scalar(_without_none(each.type))
+                )
         else:
-            columns[name] = object if is_list and not is_flat else str if is_list else _scalar(inner)
+            columns[name] = (
+                object if is_list and not is_flat else str if is_list else _scalar(inner)
+            )
     return columns
 
 

@@ -49,10 +49,14 @@ def write_xlsx(table: Table, file: BinaryIO) -> None:
         sheet = workbook.add_worksheet(SHEET_NAME)
         try:
             _write_header(workbook, sheet, columns, table)
-            formats = [workbook.add_format({"num_format": each}) for each in (DATE_FORMAT, TIME_FORMAT)]
+            formats = [
+                workbook.add_format({"num_format": each}) for each in (DATE_FORMAT, TIME_FORMAT)
+            ]
             for number, row in enumerate(table.rows(), start=1):
                 for place, name in enumerate(columns):
-                    _write_cell(sheet, number, place, row.get(name), formats if name in times else None)
+                    _write_cell(
+                        sheet, number, place, row.get(name), formats if name in times else None
+                    )
             workbook.close()
         finally:
             sheet._opt_close()  # its temporary file, after an error
@@ -71,7 +75,9 @@ def _write_header(workbook: Any, sheet: Any, columns: list[str], table: Table) -
             sheet.write_string(0, place, cell_text(name), bold)
 
 
-def _write_cell(sheet: Any, row: int, place: int, cell: Cell, time_formats: list[Any] | None) -> None:
+def _write_cell(
+    sheet: Any, row: int, place: int, cell: Cell, time_formats: list[Any] | None
+) -> None:
     """The formats of a date and of a time are given for columns of times."""
     if cell is None or cell == "":
         return
@@ -92,7 +98,11 @@ def time_columns(table: Table, columns: Sequence[str]) -> set[str]:
     """The columns in which every value is a time."""
     found = {name for name in columns if table.expected.get(name, datetime) is datetime}
     for row in table.rows():
-        found -= {name for name in found if (value := row.get(name)) is not None and parse_time(value) is None}
+        found -= {
+            name
+            for name in found
+            if (value := row.get(name)) is not None and parse_time(value) is None
+        }
     return found
 
 

@@ -29,14 +29,20 @@ class IdentityStore:
 
     async def record_login(self, issuer: str, subject: str) -> None:
         async with self._database.transaction() as connection:
-            await connection.execute(identities.update().where(_is(issuer, subject)).values(last_login_at=now()))
+            await connection.execute(
+                identities.update().where(_is(issuer, subject)).values(last_login_at=now())
+            )
 
     async def link(self, user_id: int, issuer: str, subject: str, *, by: Caller) -> None:
         """Let a user log in with an account at a provider. Raise `Conflict` if it belongs to somebody else."""
         try:
             async with self._database.transaction() as connection:
                 user = await _lock(connection, user_id)
-                owner = (await connection.execute(select(identities.c.user_id).where(_is(issuer, subject)))).scalar()
+                owner = (
+                    await connection.execute(
+                        select(identities.c.user_id).where(_is(issuer, subject))
+                    )
+                ).scalar()
                 if owner != user_id:
                     await add_identity(connection, user_id, issuer, subject)
                     await write_log(connection, by, user_entry("link-login", user, issuer=issuer))
@@ -53,22 +59,34 @@ class IdentityStore:
         async with self._database.transaction() as connection:
             about = await _lock(connection, user.id)
             is_own = identities.c.user_id == user.id
-            removed = identities.delete().where(is_own, identities.c.id == identity_id).returning(identities.c.issuer)
+            removed = (
+                identities.delete()
+                .where(is_own, identities.c.id == identity_id)
+                .returning(identities.c.issuer)
+            )
             issuer = (await connection.execute(removed)).scalar()
             if issuer is None:
                 raise NotFound
             is_usable = is_own & identities.c.issuer.in_([each.issuer for each in settings.sign_on])
             left = (await connection.execute(select(func.count()).where(is_usable))).scalar_one()
-            hashed = (await connection.execute(select(users.c.password_hash).where(users.c.id == user.id))).scalar_one()
-            if not left and not (hashed and settings.password_login.allows(is_superuser=user.is_superuser)):
-                message = Message("You have no password that you can use: without this you could not log in any more.")
+            hashed = (
+                await connection.execute(select(users.c.password_hash).where(users.c.id == user.id))
+            ).scalar_one()
+            if not left and not (
+                hashed and settings.password_login.allows(is_superuser=user.is_superuser)
+            ):
+                message = Message(
+                    "You have no password that you can use: without this you could not log in any more."
+                )
                 raise Conflict(message)
             await write_log(connection, user, user_entry("unlink-login", about, issuer=issuer))
             providers = [each.id for each in settings.sign_on if each.issuer == issuer]
             await end_sessions_through(connection, about, providers, by=user)
 
 
-async def add_identity(connection: AsyncConnection, user_id: int, issuer: str, subject: str) -> None:
+async def add_identity(
+    connection: AsyncConnection, user_id: int, issuer: str, subject: str
+) -> None:
     values = {"user_id": user_id, "issuer": issuer, "subject": subject, "created_at": now()}
     await connection.execute(identities.insert().values(values))
 

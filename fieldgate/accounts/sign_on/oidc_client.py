@@ -34,7 +34,19 @@ from fieldgate.overload import Slots
 from fieldgate.providers import DISCOVERY_PATH, Provider, is_safe_url
 
 # Signatures with a public key. The others could be made by somebody who knows that key (HS256), or by anybody (none).
-ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
+ALGORITHMS = [
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+]
 CLOCK_DIFFERENCE = 60  # seconds
 MAX_RESPONSE_BYTES = 1024 * 1024
 TIMEOUT_SECONDS = 10
@@ -70,7 +82,9 @@ class OIDCClient:
             timeout=TIMEOUT_SECONDS,
             limits=httpx.Limits(max_connections=MAX_LOGINS),
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none: they would be those of another person
+            cookies=CookieJar(
+                DefaultCookiePolicy(allowed_domains=())
+            ),  # none: they would be those of another person
         )
         # A login that asks a provider holds a place. Who waits for the provider counts as a request in work: while it
         # is slow, these must not be all that are allowed, and those of one address not all of these.
@@ -79,7 +93,9 @@ class OIDCClient:
         self._metadata_until = 0.0
         self._keys: KeySet | None = None
 
-    async def authorization_url(self, *, state: str, nonce: str, verifier: str, language: str) -> str:
+    async def authorization_url(
+        self, *, state: str, nonce: str, verifier: str, language: str
+    ) -> str:
         """Where the browser goes to log in."""
         metadata = await self.metadata()
         url: str = prepare_grant_uri(
@@ -101,7 +117,9 @@ class OIDCClient:
         endpoint = (await self.metadata()).end_session_endpoint
         if not is_safe_url(endpoint):
             return ""
-        query = encode_query([("client_id", self._provider.client_id), ("post_logout_redirect_uri", back_to)])
+        query = encode_query(
+            [("client_id", self._provider.client_id), ("post_logout_redirect_uri", back_to)]
+        )
         return endpoint + ("&" if "?" in endpoint else "?") + query
 
     async def check_issuer(self, issuer: str | None) -> None:
@@ -111,11 +129,15 @@ class OIDCClient:
         if is_missing or issuer not in (None, metadata.issuer):
             raise _refused("the response is of another issuer")
 
-    async def read_claims(self, code: str, *, nonce: str, verifier: str, wanted: Sequence[str]) -> Mapping[str, Any]:
+    async def read_claims(
+        self, code: str, *, nonce: str, verifier: str, wanted: Sequence[str]
+    ) -> Mapping[str, Any]:
         """Exchange a code, check the ID token, and return its claims; those that it lacks come from UserInfo."""
         answer = await self._exchange(code, verifier)
         try:
-            claims = await self._verify(str(answer.get("id_token")), nonce, answer.get("access_token"))
+            claims = await self._verify(
+                str(answer.get("id_token")), nonce, answer.get("access_token")
+            )
         except (JoseError, ValueError, TypeError, RecursionError) as error:
             raise _refused(f"the ID token is not valid: {error}") from None
         if any(name not in claims for name in wanted):
@@ -131,7 +153,12 @@ class OIDCClient:
                 found = msgspec.convert(await self._get(url), Metadata)
                 if found.issuer != self._provider.issuer:
                     raise _ProviderFault(f"{url} names another issuer: {found.issuer}")
-                if not all(map(is_safe_url, (found.authorization_endpoint, found.token_endpoint, found.jwks_uri))):
+                if not all(
+                    map(
+                        is_safe_url,
+                        (found.authorization_endpoint, found.token_endpoint, found.jwks_uri),
+                    )
+                ):
                     raise _ProviderFault(f"{url} names an endpoint without https")
             except (_ProviderFault, msgspec.ValidationError) as fault:
                 raise self._unavailable(fault) from None
@@ -148,7 +175,9 @@ class OIDCClient:
             "authorization_code", code=code, redirect_uri=self._redirect_uri, code_verifier=verifier
         )
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        url, headers, body = _client_auth(provider, metadata).prepare("POST", metadata.token_endpoint, headers, body)
+        url, headers, body = _client_auth(provider, metadata).prepare(
+            "POST", metadata.token_endpoint, headers, body
+        )
         try:
             status, answer = await self._send("POST", url, headers=headers, content=body)
         except _ProviderFault as fault:
@@ -173,7 +202,9 @@ class OIDCClient:
         }
         params = {"nonce": nonce, "client_id": provider.client_id, "access_token": access_token}
         # Authlib knows the hash of the access token by the former name of the algorithm only (RFC 9864).
-        header = token.header | {"alg": "EdDSA"} if token.header["alg"] == "Ed25519" else token.header
+        header = (
+            token.header | {"alg": "EdDSA"} if token.header["alg"] == "Ed25519" else token.header
+        )
         claims = CodeIDToken(token.claims, header, options, params)
         claims.validate(leeway=CLOCK_DIFFERENCE)
         return dict(claims)
@@ -193,7 +224,9 @@ class OIDCClient:
         if not is_safe_url(endpoint):
             return {}
         try:
-            found = await self._get(endpoint, {"Authorization": f"Bearer {answer.get('access_token')}"})
+            found = await self._get(
+                endpoint, {"Authorization": f"Bearer {answer.get('access_token')}"}
+            )
         except _ProviderFault as fault:
             raise self._unavailable(fault) from None
         if found.get("sub") != subject:
@@ -219,14 +252,22 @@ class OIDCClient:
                     if len(body) > MAX_RESPONSE_BYTES:
                         raise _ProviderFault(f"the answer of {url} is too long")
             return response.status_code, msgspec.json.decode(body, type=dict[str, Any])
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError, TimeoutError, OSError) as error:
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            UnicodeEncodeError,
+            TimeoutError,
+            OSError,
+        ) as error:
             raise _ProviderFault(f"{url}: {error!r}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _ProviderFault(f"{url} does not answer with a JSON object") from None
 
     def _unavailable(self, fault: Exception) -> ServiceUnavailable:
         log.warning("single sign-on with %s: %s", self._provider.id, fault)
-        message = Message("{provider} cannot be reached. Try again in a moment.", provider=self._provider.name)
+        message = Message(
+            "{provider} cannot be reached. Try again in a moment.", provider=self._provider.name
+        )
         return ServiceUnavailable(message)
 
 
@@ -243,7 +284,9 @@ def _client_auth(provider: Provider, metadata: Metadata) -> ClientAuth:
     if "client_secret_post" in known and "client_secret_basic" not in known:
         return ClientAuth(provider.client_id, provider.client_secret, "client_secret_post")
     # Both are encoded before Basic (RFC 6749, 2.3.1), which Authlib leaves to its caller.
-    return ClientAuth(quote_plus(provider.client_id), quote_plus(provider.client_secret), "client_secret_basic")
+    return ClientAuth(
+        quote_plus(provider.client_id), quote_plus(provider.client_secret), "client_secret_basic"
+    )
 
 
 def _import_key(key: Any) -> list[Any]:

@@ -88,32 +88,57 @@ class SignOn:
         """Hold a place for a request to a provider. Raise `ServiceUnavailable` if the caller has too many of them."""
         return self._client(provider_id).places.slot(caller)
 
-    async def begin(self, provider_id: str, next_path: str, language: str, link: str = "") -> tuple[Attempt, str]:
+    async def begin(
+        self, provider_id: str, next_path: str, language: str, link: str = ""
+    ) -> tuple[Attempt, str]:
         """Return an attempt, and the URL at the provider where the person logs in."""
         client = self._client(provider_id)
         state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
-        url = await client.authorization_url(state=state, nonce=nonce, verifier=verifier, language=language)
+        url = await client.authorization_url(
+            state=state, nonce=nonce, verifier=verifier, language=language
+        )
         return Attempt(provider_id, state, nonce, verifier, next_path, link), url
 
-    async def finish(self, attempt: Attempt, answer: Answer, caller: Caller, origin: Origin) -> User:
+    async def finish(
+        self, attempt: Attempt, answer: Answer, caller: Caller, origin: Origin
+    ) -> User:
         """Return the user who logged in, or linked an account. Raise a `Problem` whose message the person can read."""
         client, provider = self._client(attempt.provider), self.providers[attempt.provider]
         await client.check_issuer(answer.iss)
         if answer.error or not answer.code:
             reason = f"{answer.error} {answer.error_description}"[:MAX_LOGGED_CHARS]
             log.warning("single sign-on with %s: the provider refused: %r", provider.id, reason)
-            raise Forbidden(Message("{provider} did not log you in. Nothing was changed.", provider=provider.name))
+            raise Forbidden(
+                Message(
+                    "{provider} did not log you in. Nothing was changed.", provider=provider.name
+                )
+            )
         claims = await client.read_claims(
-            answer.code, nonce=attempt.nonce, verifier=attempt.verifier, wanted=_wanted_claims(provider)
+            answer.code,
+            nonce=attempt.nonce,
+            verifier=attempt.verifier,
+            wanted=_wanted_claims(provider),
         )
         subject = claims["sub"]
-        if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_CHARS or not subject.isprintable():
-            raise BadRequest(Message("The answer of the provider is not valid, or too old. Log in again."))
+        if (
+            not isinstance(subject, str)
+            or not 0 < len(subject) <= MAX_SUBJECT_CHARS
+            or not subject.isprintable()
+        ):
+            raise BadRequest(
+                Message("The answer of the provider is not valid, or too old. Log in again.")
+            )
         try:
             return await self._log_in(attempt, provider, subject, claims, caller, origin)
         except Problem as problem:
             # For `fieldgate user link`, too. Some providers show the subject nowhere.
-            log.warning("single sign-on with %s: refused %s %r: %s", provider.id, provider.issuer, subject, problem)
+            log.warning(
+                "single sign-on with %s: refused %s %r: %s",
+                provider.id,
+                provider.issuer,
+                subject,
+                problem,
+            )
             raise
 
     async def _log_in(
@@ -129,7 +154,9 @@ class SignOn:
         if attempt.link:
             # The cookie may be from another site of the same domain, which does not know the session.
             if not isinstance(caller, User) or not caller.accepts_csrf_token(attempt.link):
-                raise Forbidden(Message("You were logged out, or are somebody else now. Log in and try again."))
+                raise Forbidden(
+                    Message("You were logged out, or are somebody else now. Log in and try again.")
+                )
             await self._identities.link(caller.id, provider.issuer, subject, by=caller)
             return caller
         row = await self._identities.find_user(provider.issuer, subject)
@@ -149,7 +176,10 @@ class SignOn:
         if not url:
             name = self.providers[provider_id].name
             raise Conflict(
-                Message("{provider} offers no logout to other services. Log out on its own pages.", provider=name)
+                Message(
+                    "{provider} offers no logout to other services. Log out on its own pages.",
+                    provider=name,
+                )
             )
         return url
 
@@ -176,7 +206,9 @@ class SignOn:
         claim = claims.get(provider.username_claim)
         if not isinstance(claim, str) or not claim.strip():
             message = Message(
-                "{provider} did not send the claim {claim}.", provider=provider.name, claim=provider.username_claim
+                "{provider} did not send the claim {claim}.",
+                provider=provider.name,
+                claim=provider.username_claim,
             )
             raise Forbidden(message)
         digest = hashlib.sha256(f"{provider.issuer} {subject}".encode()).hexdigest()
@@ -194,18 +226,24 @@ class SignOn:
             await self._accounts.create_user(
                 new,
                 by=by,
-                then=lambda connection, user_id: add_identity(connection, user_id, provider.issuer, subject),
+                then=lambda connection, user_id: add_identity(
+                    connection, user_id, provider.issuer, subject
+                ),
             )
         except UsernameTaken:
             pass  # unless the same person logged in twice at once
         row = await self._identities.find_user(provider.issuer, subject)
         if row is None:
             # The user may be the same person, or another one: the provider cannot know.
-            refusal = _TAKEN if self.password_login is PasswordLogin.ALL else _TAKEN_WITHOUT_PASSWORDS
+            refusal = (
+                _TAKEN if self.password_login is PasswordLogin.ALL else _TAKEN_WITHOUT_PASSWORDS
+            )
             raise Conflict(Message(refusal.text, name=username, provider=provider.name))
         return row
 
-    async def _apply_claims(self, provider: Provider, claims: Mapping[str, Any], user: User) -> None:
+    async def _apply_claims(
+        self, provider: Provider, claims: Mapping[str, Any], user: User
+    ) -> None:
         """Bring rights and teams in line with the claims, as far as the provider is configured to decide on them."""
         is_ifrc = _is_true(claims.get(provider.ifrc_claim)) if provider.ifrc_claim else user.is_ifrc
         countries = list(user.countries)
@@ -213,9 +251,13 @@ class SignOn:
             countries = await self._countries(claims.get(provider.countries_claim))
         if (is_ifrc, countries) != (user.is_ifrc, list(user.countries)):
             by = Caller(credential=CREDENTIAL, origin=user.origin)
-            await self._editor.change(user.id, UserChanges(is_ifrc=is_ifrc, countries=countries), by=by)
+            await self._editor.change(
+                user.id, UserChanges(is_ifrc=is_ifrc, countries=countries), by=by
+            )
         elsewhere = claims.get("_claim_names")
-        if not provider.teams_claim or (isinstance(elsewhere, dict) and provider.teams_claim in elsewhere):
+        if not provider.teams_claim or (
+            isinstance(elsewhere, dict) and provider.teams_claim in elsewhere
+        ):
             return  # with very many groups, Entra sends a reference in place of the claim
         held = set(_texts(claims.get(provider.teams_claim)))
         # Teams are changed as by a superuser; the log names the person and the provider.
@@ -228,7 +270,10 @@ class SignOn:
                     await self._teams.add_members(manager, uid, [user.username], "member")
                 else:
                     await self._teams.remove_member(manager, uid, user.username)
-            except (NotFound, Conflict) as problem:  # there is no such team, it is full, or it would have no admin
+            except (
+                NotFound,
+                Conflict,
+            ) as problem:  # there is no such team, it is full, or it would have no admin
                 log.warning("single sign-on with %s: %s (team %s)", provider.id, problem, uid)
 
     async def _countries(self, claim: Any) -> list[str]:
@@ -239,7 +284,12 @@ class SignOn:
 
 
 def _wanted_claims(provider: Provider) -> list[str]:
-    names = [provider.username_claim, provider.countries_claim, provider.ifrc_claim, provider.teams_claim]
+    names = [
+        provider.username_claim,
+        provider.countries_claim,
+        provider.ifrc_claim,
+        provider.teams_claim,
+    ]
     if provider.allowed_domains:
         is_email_enough = provider.trust_email or provider.domain_claim
         names += [provider.domain_claim or "email", "" if is_email_enough else "email_verified"]
@@ -255,9 +305,13 @@ def _check_domain(provider: Provider, claims: Mapping[str, Any]) -> None:
         email = claims.get("email")
         name, _, domain = email.rpartition("@") if isinstance(email, str) else ("", "", "")
         domain = domain if name else ""
-    if not isinstance(domain, str) or domain.lower() not in {each.lower() for each in provider.allowed_domains}:
+    if not isinstance(domain, str) or domain.lower() not in {
+        each.lower() for each in provider.allowed_domains
+    }:
         raise Forbidden(Message("Your e-mail address is not one of those that can log in here."))
-    if not (provider.domain_claim or provider.trust_email or _is_true(claims.get("email_verified"))):
+    if not (
+        provider.domain_claim or provider.trust_email or _is_true(claims.get("email_verified"))
+    ):
         raise Forbidden(
             Message(
                 "{provider} has not verified your e-mail address. Verify it there, and log in again.",

@@ -15,7 +15,15 @@ from sqlalchemy import JSON, Boolean, ColumnElement, Select, case, literal, sele
 from fieldgate.accounts.routes import TAG
 from fieldgate.accounts.schemas import ACCOUNT_PATH
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.accounts.tables import TEAM_PREFIX, identities, team_members, teams, tokens, users, with_teams_of
+from fieldgate.accounts.tables import (
+    TEAM_PREFIX,
+    identities,
+    team_members,
+    teams,
+    tokens,
+    users,
+    with_teams_of,
+)
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_ended, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
@@ -63,7 +71,11 @@ class AccountExporter:
                 await _write_rows(archive, name, state, query)
             return await state.rows(
                 select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
-                .where(assets.c.owner_id == user.id, assets.c.deleted_at.is_(None), assets.c.asset_type != COLLECTION)
+                .where(
+                    assets.c.owner_id == user.id,
+                    assets.c.deleted_at.is_(None),
+                    assets.c.asset_type != COLLECTION,
+                )
                 .order_by(assets.c.id)
             )
 
@@ -71,7 +83,9 @@ class AccountExporter:
         asset_id, uid, name, asset_type = form
         path = " ".join(filter(None, ("forms/" + safe_name(name), uid)))  # the uid makes it unique
         try:
-            workbook = await self._files.load_newest(asset_id, asset_type, XLS_SUFFIX, user.quota_id)
+            workbook = await self._files.load_newest(
+                asset_id, asset_type, XLS_SUFFIX, user.quota_id
+            )
         except NotFound:  # it does not fit into a workbook
             content = await self._files.load_content(asset_id)
             await run_in_thread(archive.writestr, f"{path}.json", msgspec.json.encode(content))
@@ -116,8 +130,14 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
     not_exported = ("id", "owner_id", "username_key", "password_hash", "is_demo")
     profile = [column for column in users.c if column.name not in not_exported]
     not_logged = ("id", "user_id", "subject_id", "owner_id", "effect_count", "minute_key")
-    subject = _hide_team(user_id, log.c.subject_id, log.c.subject_name, log.c.subject_uid).label("subject_name")
-    logged = [subject if each is log.c.subject_name else each for each in log.c if each.name not in not_logged]
+    subject = _hide_team(user_id, log.c.subject_id, log.c.subject_name, log.c.subject_uid).label(
+        "subject_name"
+    )
+    logged = [
+        subject if each is log.c.subject_name else each
+        for each in log.c
+        if each.name not in not_logged
+    ]
     own_entries = select(*logged).where(log.c.user_id == user_id).order_by(log.c.id)
     denials = assignments.alias()
     denied = select(denials.c.asset_id).where(
@@ -125,22 +145,35 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
     )
     is_denied = assignments.c.asset_id.in_(denied)
     memberships = (
-        select(users.c.uid, teams.c.name, teams.c.description, team_members.c.role, team_members.c.joined_at)
+        select(
+            users.c.uid,
+            teams.c.name,
+            teams.c.description,
+            team_members.c.role,
+            team_members.c.joined_at,
+        )
         .join_from(team_members, teams, teams.c.id == team_members.c.team_id)
         .join(users, users.c.id == teams.c.id)
         .where(team_members.c.user_id == user_id)
     )
     own_identities = select(
-        identities.c.issuer, identities.c.subject, identities.c.created_at, identities.c.last_login_at
+        identities.c.issuer,
+        identities.c.subject,
+        identities.c.created_at,
+        identities.c.last_login_at,
     )
     return {
         "profile.json": select(*profile).where(users.c.id == user_id),
         "tokens.json": all_tokens.where(~is_session),
         "sessions.json": all_tokens.where(is_session),
-        "single-sign-on.json": own_identities.where(identities.c.user_id == user_id).order_by(identities.c.id),
+        "single-sign-on.json": own_identities.where(identities.c.user_id == user_id).order_by(
+            identities.c.id
+        ),
         # A denial would show the name of a form that the user cannot see.
         "assignments-received.json": all_assignments.where(
-            assignments.c.user_id.in_(with_teams_of(user_id)), assignments.c.is_denied.is_(False), ~is_denied
+            assignments.c.user_id.in_(with_teams_of(user_id)),
+            assignments.c.is_denied.is_(False),
+            ~is_denied,
         ),
         "assignments-given.json": all_assignments.where(assets.c.owner_id == user_id),
         "teams.json": memberships.order_by(teams.c.id),
@@ -150,11 +183,15 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
 
 def _hide_team(user_id: int, holder_id: Any, name: Any, uid: Any) -> ColumnElement[str]:
     """The name of a user or team. A team that the user is not in is named by its uid."""
-    is_known = holder_id.in_(select(team_members.c.team_id).where(team_members.c.user_id == user_id))
+    is_known = holder_id.in_(
+        select(team_members.c.team_id).where(team_members.c.user_id == user_id)
+    )
     return case((name.startswith(TEAM_PREFIX) & ~is_known, literal(TEAM_PREFIX) + uid), else_=name)
 
 
-async def _write_rows(archive: zipfile.ZipFile, name: str, state: Snapshot, query: Select[Any]) -> None:
+async def _write_rows(
+    archive: zipfile.ZipFile, name: str, state: Snapshot, query: Select[Any]
+) -> None:
     """Write a JSON array of the rows."""
     with archive.open(name, "w", force_zip64=True) as entry:
         before = b"["
@@ -164,10 +201,15 @@ async def _write_rows(archive: zipfile.ZipFile, name: str, state: Snapshot, quer
         entry.write(b"[]\n" if before == b"[" else b"\n]\n")
 
 
-def _write_batch(entry: IO[bytes], before: bytes, query: Select[Any], batch: Sequence[Sequence[Any]]) -> None:
+def _write_batch(
+    entry: IO[bytes], before: bytes, query: Select[Any], batch: Sequence[Sequence[Any]]
+) -> None:
     columns = list(query.selected_columns)
     for row in batch:
-        record = {column.name: _decode(column.type, value) for column, value in zip(columns, row, strict=True)}
+        record = {
+            column.name: _decode(column.type, value)
+            for column, value in zip(columns, row, strict=True)
+        }
         entry.write(before + b"\n" + msgspec.json.encode(record))
         before = b","
 

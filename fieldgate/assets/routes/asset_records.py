@@ -35,7 +35,13 @@ from fieldgate.assets.schemas import (
 from fieldgate.assets.sharing.grants import AssetGrants, run_by_cost
 from fieldgate.assets.sharing.serializers import assignment_records
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetStore, read_children, read_deployed_versions, read_open_invite, read_visible
+from fieldgate.assets.store import (
+    AssetStore,
+    read_children,
+    read_deployed_versions,
+    read_open_invite,
+    read_visible,
+)
 from fieldgate.assets.tables import SURVEY, versions
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
 from fieldgate.db import Database
@@ -78,7 +84,9 @@ NO_SUBMISSIONS_DETAIL: dict[str, Any] = {
 _NO_CHILDREN = ChildrenRecord(0)
 
 
-def list_fields(row: Row[Any], caller: Caller, grants: AssetGrants, children: Mapping[int, int]) -> dict[str, Any]:
+def list_fields(
+    row: Row[Any], caller: Caller, grants: AssetGrants, children: Mapping[int, int]
+) -> dict[str, Any]:
     """Fields of every record. `children` has the number of assets in each collection, by id."""
     is_collection = row.asset_type == "collection"
     return {
@@ -107,7 +115,9 @@ def _deployment_fields(row: Row[Any]) -> dict[str, Any]:
     }
 
 
-def version_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]) -> dict[str, Any]:
+def version_fields(
+    asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]
+) -> dict[str, Any]:
     """Fields of a `DeployedVersion`, given the numbers of all versions of the asset that were deployed."""
     major = bisect_right(deployed_numbers, row.number)
     minor = row.number - (deployed_numbers[major - 1] if major else 0)
@@ -221,7 +231,9 @@ class AssetReader:
         """The uid of the deployed version and whether it is active; None if no version was deployed."""
         return await self._store.get_deployment((await self._store.authorize(uid, caller)).id)
 
-    def _read(self, connection: Connection, asset: AuthorizedAsset, caller: Caller) -> "_StoredAsset":
+    def _read(
+        self, connection: Connection, asset: AuthorizedAsset, caller: Caller
+    ) -> "_StoredAsset":
         """Read all of an asset in one snapshot, so that its parts fit together."""
         grants = self._sharing.in_transaction(connection).load_visible(asset, caller)
         rows = read_visible(connection, self._database, caller, [asset.id], versions.c.content)
@@ -249,15 +261,22 @@ class _StoredAsset(NamedTuple):
 
 def _deployed_versions(asset: AuthorizedAsset, rows: Sequence[Row[Any]]) -> DeployedVersions:
     numbers = [row.number for row in reversed(rows)]
-    newest = [DeployedVersion(**version_fields(asset, row, numbers)) for row in rows[:MAX_DEPLOYED_VERSIONS]]
+    newest = [
+        DeployedVersion(**version_fields(asset, row, numbers))
+        for row in rows[:MAX_DEPLOYED_VERSIONS]
+    ]
     return DeployedVersions(len(rows), None, None, newest)
 
 
 def _project_ownership(invite: Row[Any] | None, caller: Caller) -> ProjectOwnership | None:
     """The open invitation to own the asset. Only its two sides see it, and superusers."""
-    if invite is None or not (caller.sees_everything or caller.id in (invite.sender_id, invite.recipient_id)):
+    if invite is None or not (
+        caller.sees_everything or caller.id in (invite.sender_id, invite.recipient_id)
+    ):
         return None
-    return ProjectOwnership(Link(f"{INVITES_PATH}{invite.uid}/"), invite.sender, invite.recipient, invite.status)
+    return ProjectOwnership(
+        Link(f"{INVITES_PATH}{invite.uid}/"), invite.sender, invite.recipient, invite.status
+    )
 
 
 def _encode_detail(found: _StoredAsset, caller: Caller, language: Language) -> Raw:
@@ -272,7 +291,9 @@ def _encode_detail(found: _StoredAsset, caller: Caller, language: Language) -> R
         project_ownership=_project_ownership(found.invite, caller),
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
-            AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))
+            AssignablePermission(
+                Link(permission_path(codename)), label(codename, row.asset_type, language)
+            )
             for codename in ASSIGNABLE_ORDER
             if codename in assignable
         ],

@@ -66,13 +66,21 @@ async def asset_list(
     if caller.id is None and query.status != DISCOVERABLE:
         return ListResult(0, [])
     search = AssetSearch(
-        parse_search(query.q), query.asset_type or "", query.status, query.ordering, query.collections_first
+        parse_search(query.q),
+        query.asset_type or "",
+        query.status,
+        query.ordering,
+        query.collections_first,
     )
     found = await lists.load(caller, search, page, versions)
     grants = await sharing.load_of_user([row.uid for row in found.rows], effective_user_id(caller))
-    children = await store.count_children(caller, [row.id for row in found.rows if row.asset_type == "collection"])
+    children = await store.count_children(
+        caller, [row.id for row in found.rows if row.asset_type == "collection"]
+    )
     encode = partial(encode_list, own_only=query.current_user_permissions_only)
-    encoded = await run_by_cost(list_cost(grants), encode, found.rows, grants, caller, language, children)
+    encoded = await run_by_cost(
+        list_cost(grants), encode, found.rows, grants, caller, language, children
+    )
     return ListResult(found.total, encoded)
 
 
@@ -105,8 +113,12 @@ async def asset_deletion(
         asset = await store.authorize(uid, user)
         asset.require_delete()
         deleted, kept = await trash.preview(user, asset)
-        records = [KeptAsset(Link(asset_path(row.uid)), row.uid, row.name, row.username) for row in kept]
-        preview = DeletionPreview(dry_run=True, deleted=deleted, trash_days=trash.days, kept=records)
+        records = [
+            KeptAsset(Link(asset_path(row.uid)), row.uid, row.name, row.username) for row in kept
+        ]
+        preview = DeletionPreview(
+            dry_run=True, deleted=deleted, trash_days=trash.days, kept=records
+        )
         return PreviewResult(preview)
     uids = await trash.delete(user, uid)
     # A body would need another status than 204, which clients of KoboToolbox expect.

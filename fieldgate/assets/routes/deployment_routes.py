@@ -41,12 +41,16 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH, formats=
         "The version of a survey that people should use. The status is 404 before the first deployment."
     ),
 )
-async def deployment_detail(uid: str, caller: Caller, language: Language, reader: AssetReader) -> Raw:
+async def deployment_detail(
+    uid: str, caller: Caller, language: Language, reader: AssetReader
+) -> Raw:
     found = await reader.deployment(uid, caller)
     if found is None:
         raise NotFound(NOT_DEPLOYED)
     detail: Any = await reader.detail(uid, caller, language)
-    record = DeploymentRecord(active=found.deployment_active, version_id=found.deployed_version_uid, asset=detail)
+    record = DeploymentRecord(
+        active=found.deployment_active, version_id=found.deployed_version_uid, asset=detail
+    )
     return Raw(encode(record))
 
 
@@ -63,7 +67,12 @@ async def deployment_detail(uid: str, caller: Caller, language: Language, reader
     scope=Scope.IMPORTS,
 )
 async def deployment_creation(
-    uid: str, user: User, language: Language, body: DeploymentBody, deployments: Deployments, reader: AssetReader
+    uid: str,
+    user: User,
+    language: Language,
+    body: DeploymentBody,
+    deployments: Deployments,
+    reader: AssetReader,
 ) -> Raw:
     await deployments.create(user, uid, body)
     record: Raw = await deployment_detail.handler(uid, user, language, reader)
@@ -82,7 +91,12 @@ async def deployment_creation(
     scope=Scope.IMPORTS,
 )
 async def deployment_change(
-    uid: str, user: User, language: Language, body: DeploymentBody, deployments: Deployments, reader: AssetReader
+    uid: str,
+    user: User,
+    language: Language,
+    body: DeploymentBody,
+    deployments: Deployments,
+    reader: AssetReader,
 ) -> Raw:
     await deployments.change(user, uid, body)
     record: Raw = await deployment_detail.handler(uid, user, language, reader)
@@ -109,16 +123,24 @@ async def asset_bulk_action(
     match payload.action:
         case "archive":
             count = await deployments.set_active(user, uids, active=False)
-            message = PluralMessage("{count} form was archived.", "{count} forms were archived.", count)
+            message = PluralMessage(
+                "{count} form was archived.", "{count} forms were archived.", count
+            )
         case "unarchive":
             count = await deployments.set_active(user, uids, active=True)
-            message = PluralMessage("{count} form is in use again.", "{count} forms are in use again.", count)
+            message = PluralMessage(
+                "{count} form is in use again.", "{count} forms are in use again.", count
+            )
         case "delete":
             count = await trash.delete_many(user, uids)
-            message = PluralMessage("{count} form was deleted.", "{count} forms were deleted.", count)
+            message = PluralMessage(
+                "{count} form was deleted.", "{count} forms were deleted.", count
+            )
         case "undelete":
             count = await trash.restore_many(user, uids)
-            message = PluralMessage("{count} form was restored.", "{count} forms were restored.", count)
+            message = PluralMessage(
+                "{count} form was restored.", "{count} forms were restored.", count
+            )
     return BulkResult(translate(message, language))
 
 
@@ -127,7 +149,9 @@ def _parse_payload(given: object) -> BulkPayload:
         raise ValidationError({"payload": [Message("Send an object.")]})
     payload = parse_struct(BulkPayload, given)
     if payload.asset_uids is None and not payload.confirm:
-        message = Message("Name the forms in asset_uids. For all that you own, send confirm: true instead.")
+        message = Message(
+            "Name the forms in asset_uids. For all that you own, send confirm: true instead."
+        )
         raise ValidationError({"confirm": [message]})
     if payload.asset_uids is not None and not 0 < len(payload.asset_uids) <= MAX_BULK_ASSETS:
         message = Message("Name from {low} to {high} forms.", low=1, high=MAX_BULK_ASSETS)

@@ -11,7 +11,12 @@ from fieldgate.assets.authorization import asset_not_found
 from fieldgate.assets.routes.asset_records import XFORM_TYPES
 from fieldgate.assets.schemas import VersionChoice
 from fieldgate.assets.store import AssetStore
-from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
+from fieldgate.assets.workbook_downloads import (
+    MEDIA_TYPES,
+    WorkbookFile,
+    WorkbookWriter,
+    as_workbook,
+)
 from fieldgate.errors import NotFound
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.response.attachment import attachment, file_headers, stream_file
@@ -47,7 +52,9 @@ class FormFiles:
         """The uploaded file if it is a workbook, otherwise one that is written from the content."""
         asset = await self._store.authorize(uid, caller)
         if asset.asset_type == "collection":
-            raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
+            raise NotFound(
+                Message("A collection has no workbook. Download the assets in it one by one.")
+            )
         row = await self._store.get_newest_version(asset.id, deployed=choice.version is not None)
         if row is None:
             raise _version_not_found(choice)
@@ -55,12 +62,18 @@ class FormFiles:
         condition = context.headers.get(b"if-none-match")
         if condition is not None and etag_matches(Response(200, [], etag=etag), condition):
             return Response(200, [PRIVATE_NO_CACHE], etag=etag)  # sent as 304
-        workbook = await self._load(row, asset.asset_type, suffix, caller_key(caller, context.client.address))
+        workbook = await self._load(
+            row, asset.asset_type, suffix, caller_key(caller, context.client.address)
+        )
         await self._store.count_download(context.logged_caller, asset, row.name)
         disposition = attachment(row.name, workbook.suffix, fallback=asset.uid)
-        return stream_file(workbook.data, MEDIA_TYPES[workbook.suffix], disposition, (b"etag", etag))
+        return stream_file(
+            workbook.data, MEDIA_TYPES[workbook.suffix], disposition, (b"etag", etag)
+        )
 
-    async def load_newest(self, asset_id: int, asset_type: str, suffix: str, holder: Hashable) -> WorkbookFile | None:
+    async def load_newest(
+        self, asset_id: int, asset_type: str, suffix: str, holder: Hashable
+    ) -> WorkbookFile | None:
         """The workbook of the newest version; None if the asset was deleted. Does not check permissions."""
         row = await self._store.get_newest_version(asset_id)
         return None if row is None else await self._load(row, asset_type, suffix, holder)
@@ -70,7 +83,9 @@ class FormFiles:
         row = await self._store.get_newest_version(asset_id)
         return {} if row is None else await self._store.get_content(row.id)
 
-    async def _load(self, version: Row[Any], asset_type: str, suffix: str, holder: Hashable) -> WorkbookFile:
+    async def _load(
+        self, version: Row[Any], asset_type: str, suffix: str, holder: Hashable
+    ) -> WorkbookFile:
         workbook = await self._load_upload(version.file_id, suffix)
         if workbook is not None:
             return workbook
@@ -80,7 +95,9 @@ class FormFiles:
 
     async def _load_upload(self, file_id: int | None, suffix: str) -> WorkbookFile | None:
         file = None if file_id is None else await self._store.get_file(file_id)
-        return None if file is None else await asyncio.to_thread(as_workbook, bytes(file.data), suffix)
+        return (
+            None if file is None else await asyncio.to_thread(as_workbook, bytes(file.data), suffix)
+        )
 
 
 def _version_not_found(choice: VersionChoice) -> NotFound:
@@ -92,6 +109,8 @@ def download_response(data: bytes, media_type: bytes, name: str) -> Response:
     stem, _, suffix = name.rpartition(".")
     is_suffix = bool(stem) and suffix.isascii() and suffix.isalnum()
     disposition = (
-        attachment(stem, f".{suffix}", fallback="form") if is_suffix else attachment(name, "", fallback="form")
+        attachment(stem, f".{suffix}", fallback="form")
+        if is_suffix
+        else attachment(name, "", fallback="form")
     )
     return Response(200, file_headers(media_type, disposition, caching=PRIVATE_NO_CACHE), data)

@@ -15,7 +15,12 @@ from fieldgate.assets.form_schemas import (
     QuestionFilters,
     QuestionRecord,
 )
-from fieldgate.assets.form_texts import LabelFinder, find_language, form_languages, preferred_language
+from fieldgate.assets.form_texts import (
+    LabelFinder,
+    find_language,
+    form_languages,
+    preferred_language,
+)
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.routes.version_routes import get_version
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
@@ -45,7 +50,12 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     is_costly=True,
 )
 async def question_list(
-    uid: str, page: PageRequest, caller: Caller, language: Language, query: QuestionFilters, store: AssetStore
+    uid: str,
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    query: QuestionFilters,
+    store: AssetStore,
 ) -> ListResult[QuestionRecord]:
     asset = await store.authorize(uid, caller)
     content = await _load_content(asset, query.version, store)
@@ -55,7 +65,9 @@ async def question_list(
         outline = FormOutline(content, place)
         if query.list_name:
             outline = outline.with_list(query.list_name)
-        return ListResult(len(outline), outline.records(range(page.offset, page.offset + page.limit), language))
+        return ListResult(
+            len(outline), outline.records(range(page.offset, page.offset + page.limit), language)
+        )
 
     return await run_in_thread_if(_row_count(content) > THREAD_THRESHOLD_ROWS, build)
 
@@ -71,7 +83,12 @@ async def question_list(
     is_costly=True,
 )
 async def version_diff(
-    uid: str, version: str, caller: Caller, language: Language, query: DiffFilters, store: AssetStore
+    uid: str,
+    version: str,
+    caller: Caller,
+    language: Language,
+    query: DiffFilters,
+    store: AssetStore,
 ) -> DiffRecord:
     asset = await store.authorize(uid, caller)
     new_row = await get_version(asset, version, store)
@@ -84,13 +101,18 @@ async def version_diff(
 
     def build() -> DiffRecord:
         changes = compare_contents(old, new)
-        serializer = ChangeSerializer(LabelFinder(old, old_place), LabelFinder(new, place), language)
+        serializer = ChangeSerializer(
+            LabelFinder(old, old_place), LabelFinder(new, place), language
+        )
         return DiffRecord(
             version=_compared(uid, new_row),
             against=None if old_row is None else _compared(uid, old_row),
             count=len(changes),
             counts=count_changes(changes),
-            changes=[serializer.record(each) for each in changes[query.offset : query.offset + query.limit]],
+            changes=[
+                serializer.record(each)
+                for each in changes[query.offset : query.offset + query.limit]
+            ],
         )
 
     return await run_in_thread_if(_row_count(old) + _row_count(new) > THREAD_THRESHOLD_ROWS, build)
@@ -106,7 +128,9 @@ async def _load_content(asset: AuthorizedAsset, version: str, store: AssetStore)
     return await store.get_content(newest.id)
 
 
-async def _find_against(asset: AuthorizedAsset, uid: str, new: Row[Any], store: AssetStore) -> Row[Any] | None:
+async def _find_against(
+    asset: AuthorizedAsset, uid: str, new: Row[Any], store: AssetStore
+) -> Row[Any] | None:
     """The version to compare with: the one asked for, or the one before; None before the first."""
     if not uid:
         return await store.get_version_before(asset.id, new.number)
@@ -123,7 +147,9 @@ def _language_place(content: Mapping[str, Any], wanted: str, language: Language)
     place = find_language(languages, wanted)
     if place is None:
         available = ", ".join(name for name in languages[:50] if name) or "-"
-        message = Message("The form has no such language. Its languages: {available}.", available=available)
+        message = Message(
+            "The form has no such language. Its languages: {available}.", available=available
+        )
         raise ValidationError({"language": [message]})
     return place
 

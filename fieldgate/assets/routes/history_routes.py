@@ -25,7 +25,9 @@ from fieldgate.identity import Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
 HISTORY_PATH = ASSETS_PATH + "{uid}/history/"
-routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH, no_store=True, error_statuses=(403,))
+routes = Routes(
+    tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH, no_store=True, error_statuses=(403,)
+)
 
 
 @routes.get_list(
@@ -52,8 +54,12 @@ async def asset_history(
     asset = await assignments.authorize(uid, user)
     asset.require("manage_asset")
     count, rows = await store.page(page, query.q, [PROJECT], *_conditions(asset, user))
-    known = await teams.known_ids(user, [row.subject_id for row in rows if row.subject_id is not None])
-    found = [history_fields(row, with_origin=user.sees_everything, known_teams=known) for row in rows]
+    known = await teams.known_ids(
+        user, [row.subject_id for row in rows if row.subject_id is not None]
+    )
+    found = [
+        history_fields(row, with_origin=user.sees_everything, known_teams=known) for row in rows
+    ]
     for fields in found:  # the asset that permissions were cloned from
         if not user.limits.includes_asset(fields["metadata"]["source"] or uid):
             fields["metadata"]["source"] = None
@@ -66,13 +72,19 @@ async def asset_history(
     HISTORY_PATH + "actions/",
     response=ActionList,
     title=Message("Actions in the history"),
-    description=Message("The actions that are in the history of an asset. Only for managers of the asset."),
+    description=Message(
+        "The actions that are in the history of an asset. Only for managers of the asset."
+    ),
     is_costly=True,
 )
-async def asset_history_actions(uid: str, user: User, assignments: AssignmentStore, store: LogStore) -> ActionList:
+async def asset_history_actions(
+    uid: str, user: User, assignments: AssignmentStore, store: LogStore
+) -> ActionList:
     asset = await assignments.authorize(uid, user)
     asset.require("manage_asset")
-    return ActionList(await store.list_actions(log.c.log_type == PROJECT, *_conditions(asset, user)))
+    return ActionList(
+        await store.list_actions(log.c.log_type == PROJECT, *_conditions(asset, user))
+    )
 
 
 def _conditions(asset: AuthorizedAsset, user: User) -> list[ColumnElement[bool]]:

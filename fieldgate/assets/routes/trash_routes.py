@@ -29,7 +29,9 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
         "Assets in the trash that you can restore, the last deleted first: your own, and for superusers all."
     ),
 )
-async def deleted_asset_list(page: PageRequest, user: User, trash: Trash) -> ListResult[DeletedAsset]:
+async def deleted_asset_list(
+    page: PageRequest, user: User, trash: Trash
+) -> ListResult[DeletedAsset]:
     found = await trash.load_page(user, page)
     return ListResult(found.total, [_to_record(row, trash) for row in found.rows])
 
@@ -47,7 +49,9 @@ async def deleted_asset_list(page: PageRequest, user: User, trash: Trash) -> Lis
     formats=(Format.JSON,),
     scope=Scope.IMPORTS,
 )
-async def asset_undeletion(uid: str, user: User, language: Language, trash: Trash, reader: AssetReader) -> Raw:
+async def asset_undeletion(
+    uid: str, user: User, language: Language, trash: Trash, reader: AssetReader
+) -> Raw:
     await trash.restore(user, uid)
     return await reader.detail(uid, user, language)
 

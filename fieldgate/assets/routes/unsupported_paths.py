@@ -25,7 +25,8 @@ UNSUPPORTED_NAMES = (
     "submissions",
 )
 UNSUPPORTED_PATH = re.compile(
-    rf"(?:/api/v[12])?(?:/assets/[^/]+)?/(?P<name>{'|'.join(UNSUPPORTED_NAMES)})(?:[/.].*)?", re.DOTALL
+    rf"(?:/api/v[12])?(?:/assets/[^/]+)?/(?P<name>{'|'.join(UNSUPPORTED_NAMES)})(?:[/.].*)?",
+    re.DOTALL,
 )
 
 

@@ -21,7 +21,9 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope, User
 from fieldgate.pagination import ListResult, PageRequest
 
-_ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
+_ONLY_FOR_OWNER = Message(
+    "Only the owner of a collection can download its file. Download the assets in it one by one."
+)
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
@@ -31,11 +33,15 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     title=Message("Versions"),
     description=Message("All versions of an asset, newest first."),
 )
-async def version_list(uid: str, page: PageRequest, caller: Caller, store: AssetStore) -> ListResult[VersionRecord]:
+async def version_list(
+    uid: str, page: PageRequest, caller: Caller, store: AssetStore
+) -> ListResult[VersionRecord]:
     asset = await store.authorize(uid, caller)
     count, found = await store.list_versions(asset.id, page)
     numbers = await store.get_deployed_numbers(asset.id)
-    return ListResult(count, [VersionRecord(**_record_fields(asset, version, numbers)) for version in found])
+    return ListResult(
+        count, [VersionRecord(**_record_fields(asset, version, numbers)) for version in found]
+    )
 
 
 @routes.get(
@@ -45,7 +51,9 @@ async def version_list(uid: str, page: PageRequest, caller: Caller, store: Asset
     description=Message("One version of an asset, with its content."),
     is_costly=True,
 )
-async def version_detail(uid: str, version: str, caller: Caller, store: AssetStore) -> VersionDetail:
+async def version_detail(
+    uid: str, version: str, caller: Caller, store: AssetStore
+) -> VersionDetail:
     asset = await store.authorize(uid, caller)
     found = await get_version(asset, version, store)
     numbers = await store.get_deployed_numbers(asset.id)
@@ -61,7 +69,9 @@ async def version_detail(uid: str, version: str, caller: Caller, store: AssetSto
     media_type="application/octet-stream",
     schema={"type": "string", "format": "binary"},
 )
-async def version_file(uid: str, version: str, context: HandlerContext, store: AssetStore) -> Response:
+async def version_file(
+    uid: str, version: str, context: HandlerContext, store: AssetStore
+) -> Response:
     asset = await store.authorize(uid, context.caller)
     found = await get_version(asset, version, store)
     if not asset.may_see_import:
@@ -101,7 +111,9 @@ async def get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -
     return found
 
 
-def _record_fields(asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]) -> dict[str, Any]:
+def _record_fields(
+    asset: AuthorizedAsset, row: Row[Any], deployed_numbers: Sequence[int]
+) -> dict[str, Any]:
     fields = version_fields(asset, row, deployed_numbers)
     has_file = row.name is not None and asset.may_see_import
     return {

@@ -18,7 +18,9 @@ from fieldgate.identity import Caller, Scope
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
 
-def _get_workbook(path: str, *, in_schema: bool = True, alternate_media_type: str = "") -> OperationDecorator:
+def _get_workbook(
+    path: str, *, in_schema: bool = True, alternate_media_type: str = ""
+) -> OperationDecorator:
     return routes.raw(
         path,
         title=Message("Workbook"),
@@ -37,7 +39,9 @@ def _get_xform(path: str, *, in_schema: bool = True) -> OperationDecorator:
     return routes.raw(
         path,
         title=Message("XForm"),
-        description=Message("The newest version of a survey as an XForm, for data collection apps."),
+        description=Message(
+            "The newest version of a survey as an XForm, for data collection apps."
+        ),
         media_type="application/xml",
         in_schema=in_schema,
         is_costly=True,
@@ -59,25 +63,39 @@ async def asset_workbook_xls(
 
 
 @_get_xform(ASSETS_PATH + "{uid}/xform/")
-async def asset_xform(uid: str, query: VersionChoice, context: HandlerContext, files: FormFiles) -> Response:
+async def asset_xform(
+    uid: str, query: VersionChoice, context: HandlerContext, files: FormFiles
+) -> Response:
     return await files.xform(uid, query, context.logged_caller)
 
 
 @_get_xform(ASSETS_PATH + "{uid}.xml")
-async def asset_xform_xml(uid: str, query: VersionChoice, context: HandlerContext, files: FormFiles) -> Response:
+async def asset_xform_xml(
+    uid: str, query: VersionChoice, context: HandlerContext, files: FormFiles
+) -> Response:
     return await files.xform(uid, query, context.logged_caller)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xlsx", in_schema=False)
 async def named_workbook_xlsx(
-    uid: str, name: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
+    uid: str,
+    name: str,
+    query: VersionChoice,
+    caller: Caller,
+    context: HandlerContext,
+    files: FormFiles,
 ) -> Response:
     return await files.workbook(_check_name(uid, name), query, XLSX_SUFFIX, caller, context)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xls", in_schema=False)
 async def named_workbook_xls(
-    uid: str, name: str, query: VersionChoice, caller: Caller, context: HandlerContext, files: FormFiles
+    uid: str,
+    name: str,
+    query: VersionChoice,
+    caller: Caller,
+    context: HandlerContext,
+    files: FormFiles,
 ) -> Response:
     return await files.workbook(_check_name(uid, name), query, XLS_SUFFIX, caller, context)
 

@@ -6,7 +6,12 @@ from fieldgate.assets.asset_writer import AssetWriter, WrittenAsset
 from fieldgate.assets.routes.asset_records import AssetReader
 from fieldgate.assets.routes.asset_routes import TAG
 from fieldgate.assets.schemas import ASSETS_PATH, asset_path
-from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAssetDetail, FormRefusal
+from fieldgate.assets.write_schemas import (
+    AssetChange,
+    AssetCreation,
+    CheckedAssetDetail,
+    FormRefusal,
+)
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link, encode
@@ -15,7 +20,9 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope, User
 
-_IMPORT_WORKBOOKS = Message("Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/.")
+_IMPORT_WORKBOOKS = Message(
+    "Nothing was created. To make a form of a workbook, send it to POST /api/v2/imports/."
+)
 _BODY_MISSING = Message("The request has no body. Send at least a name.")
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
 
@@ -61,7 +68,12 @@ async def asset_creation(
     scope=Scope.IMPORTS,
 )
 async def asset_change(
-    uid: str, user: User, language: Language, body: AssetChange, writer: AssetWriter, reader: AssetReader
+    uid: str,
+    user: User,
+    language: Language,
+    body: AssetChange,
+    writer: AssetWriter,
+    reader: AssetReader,
 ) -> Raw:
     written = await writer.change(user, uid, body)
     return _with_warnings(await reader.detail(uid, user, language), written, writer, language)
@@ -71,11 +83,16 @@ def _refuse_ignored(context: HandlerContext) -> None:
     """Refuse a file in a field that would be ignored, and no body at all, which would create a form without a name."""
     if "base64Encoded" in context.request.unknown_parameters:
         raise ValidationError({"base64Encoded": [_IMPORT_WORKBOOKS]})
-    if context.headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in context.headers:
+    if (
+        context.headers.get(b"content-length", b"0") == b"0"
+        and b"transfer-encoding" not in context.headers
+    ):
         raise BadRequest(_BODY_MISSING)
 
 
-def _with_warnings(detail: Raw, written: WrittenAsset, writer: AssetWriter, language: Language) -> Raw:
+def _with_warnings(
+    detail: Raw, written: WrittenAsset, writer: AssetWriter, language: Language
+) -> Raw:
     """Add warnings, if there are any, to a record that is encoded already: it can have megabytes."""
     if not written.warnings:
         return detail

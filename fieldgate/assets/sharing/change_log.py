@@ -34,7 +34,9 @@ class LoggedEffect(msgspec.Struct, frozen=True):
     expires_at: datetime | UnsetType | None
 
 
-def change_entries(changes: Iterable[PermissionChange], action: Action, source: str | None) -> list[LogEntry]:
+def change_entries(
+    changes: Iterable[PermissionChange], action: Action, source: str | None
+) -> list[LogEntry]:
     """`source` is the uid of the asset that was cloned."""
     entries = []
     # Most of a thousand users have the same effects, as one object, which `changes` keeps alive.
@@ -44,17 +46,27 @@ def change_entries(changes: Iterable[PermissionChange], action: Action, source: 
         if rows is None:
             rows = known[id(change.effects)] = list(map(effect_row, change.effects))
         if change.after.ends or any(
-            change.filters_of(effect) is not None or effect.kind is EffectKind.ENDS for effect in change.effects
+            change.filters_of(effect) is not None or effect.kind is EffectKind.ENDS
+            for effect in change.effects
         ):
-            rows = [effect_row(each, change.filters_of(each), change.end_of(each)) for each in change.effects]
+            rows = [
+                effect_row(each, change.filters_of(each), change.end_of(each))
+                for each in change.effects
+            ]
         asset, user = change.asset, change.user
-        before, after = (rules.own_permissions(each, asset.asset_type) for each in (change.before, change.after))
+        before, after = (
+            rules.own_permissions(each, asset.asset_type) for each in (change.before, change.after)
+        )
         entries.append(
             permission_entry(
                 LogObject("asset", asset.uid, asset.name, asset.scope.owner_id),
                 LogUser(user.id, user.uid, user.username),
                 _action_word(action, user.id, before, after),
-                {"act": action.value, **({} if source is None else {"source": source}), **_logged_ends(change)},
+                {
+                    "act": action.value,
+                    **({} if source is None else {"source": source}),
+                    **_logged_ends(change),
+                },
                 (before, after),
                 rows,
             )
@@ -85,10 +97,16 @@ def permission_entry(
 def _logged_ends(change: PermissionChange) -> dict[str, Any]:
     """When permissions ended before and end now, of those that do."""
     found = {"ends_before": change.before.ends, "ends_after": change.after.ends}
-    return {name: msgspec.to_builtins(dict(sorted(ends.items()))) for name, ends in found.items() if ends}
+    return {
+        name: msgspec.to_builtins(dict(sorted(ends.items())))
+        for name, ends in found.items()
+        if ends
+    }
 
 
-def effect_row(effect: Effect, filters: Filters | None = None, end: datetime | UnsetType | None = UNSET) -> EffectRow:
+def effect_row(
+    effect: Effect, filters: Filters | None = None, end: datetime | UnsetType | None = UNSET
+) -> EffectRow:
     row = (effect.permission, effect.kind.value, effect.reason.value, effect.because)
     if not isinstance(end, UnsetType):
         return (*row, filters, None if end is None else msgspec.to_builtins(end))
@@ -107,7 +125,9 @@ def logged_effects(details: Mapping[str, Any]) -> list[LoggedEffect]:
     ]
 
 
-def _action_word(action: Action, user_id: int, before: frozenset[str], after: frozenset[str]) -> str:
+def _action_word(
+    action: Action, user_id: int, before: frozenset[str], after: frozenset[str]
+) -> str:
     if user_id == PUBLIC_USER_ID and action is not Action.CLONE:
         for permission, is_given, word in _PUBLIC_ACTIONS:
             if permission in (after - before if is_given else before - after):

@@ -15,7 +15,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import Assignment, AuthorizedAsset, asset_not_found, check_token
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector, grantee_not_found_message
-from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, Grantee, PermissionChange, requested_cost
+from fieldgate.assets.sharing.grants import (
+    Action,
+    AssetGrants,
+    Grant,
+    Grantee,
+    PermissionChange,
+    requested_cost,
+)
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.errors import Conflict, Forbidden, NotFound
 from fieldgate.i18n.messages import Message
@@ -38,19 +45,27 @@ class SharingChange(msgspec.Struct, frozen=True, kw_only=True):
     is_dry_run: bool
     replaces_all_users: bool = False  # users without a grant lose their permissions
     replaces_teams: bool = False  # teams without a grant, too
-    keeps_passed_on: bool = False  # what a user has through a team stays; what is passed on is not assigned again
+    keeps_passed_on: bool = (
+        False  # what a user has through a team stays; what is passed on is not assigned again
+    )
     allows_own: bool = False  # users who do not manage the asset may change their own permissions
     names_assets: bool = False  # the request is for several assets, so errors name the asset
-    field_names: Mapping[str, str] = {}  # fields of the request that are not named like those of one assignment
+    field_names: Mapping[
+        str, str
+    ] = {}  # fields of the request that are not named like those of one assignment
     source_uid: str | None = None  # of the asset that is cloned
 
     def field_name(self, field: str) -> str:
         return self.field_names.get(field, field)
 
 
-async def change_assignments(store: AssignmentStore, change: SharingChange) -> list[PermissionChange]:
+async def change_assignments(
+    store: AssignmentStore, change: SharingChange
+) -> list[PermissionChange]:
     """Make a change in a transaction of its own; see `apply_change`."""
-    return await store.change(change.uids, partial(apply_change, change=change), is_dry_run=change.is_dry_run)
+    return await store.change(
+        change.uids, partial(apply_change, change=change), is_dry_run=change.is_dry_run
+    )
 
 
 def apply_and_reload(
@@ -67,7 +82,9 @@ def apply_change(transaction: SharingTransaction, change: SharingChange) -> list
 
     Raise an error if there are no such assets, if the caller may not make the change, or if any part of it is invalid.
     """
-    grantees = transaction.find_grantees((grant.username for grant in change.grants), change.by, change.uids)
+    grantees = transaction.find_grantees(
+        (grant.username for grant in change.grants), change.by, change.uids
+    )
     user_ids = [change.by.id, *(grantee.id for grantee in grantees.values())]
     loaded = transaction.load_many(change.uids, None if change.replaces_all_users else user_ids)
     by_user = _group_by_user(change, grantees)
@@ -83,7 +100,9 @@ def apply_change(transaction: SharingTransaction, change: SharingChange) -> list
     return changes
 
 
-async def apply_type_change(store: AssignmentStore, connection: AsyncConnection, uid: str, user: User) -> None:
+async def apply_type_change(
+    store: AssignmentStore, connection: AsyncConnection, uid: str, user: User
+) -> None:
     """Recompute implied permissions after new content changed the type of a locked asset."""
 
     def apply(sync_connection: Connection) -> None:
@@ -93,7 +112,9 @@ async def apply_type_change(store: AssignmentStore, connection: AsyncConnection,
     await connection.run_sync(apply)
 
 
-def _group_by_user(change: SharingChange, grantees: Mapping[str, Grantee]) -> dict[Grantee, list[Grant]]:
+def _group_by_user(
+    change: SharingChange, grantees: Mapping[str, Grantee]
+) -> dict[Grantee, list[Grant]]:
     """Return what is requested for each user. A disabled user counts as unknown, but can lose all permissions."""
     found: dict[Grantee, list[Grant]] = {}
     for grant in change.grants:
@@ -117,7 +138,9 @@ def _authorize(change: SharingChange, asset: AssetGrants | None, uid: str) -> Au
     raise asset_not_found()
 
 
-def _authorized(change: SharingChange, found: Mapping[str, AssetGrants], users: Iterable[Grantee]) -> list[AssetGrants]:
+def _authorized(
+    change: SharingChange, found: Mapping[str, AssetGrants], users: Iterable[Grantee]
+) -> list[AssetGrants]:
     """Return the assets in order. Raise an error about the first that the caller may not change like this."""
     user_ids = {user.id for user in users}
     for uid in change.uids:
@@ -134,7 +157,9 @@ def _authorized(change: SharingChange, found: Mapping[str, AssetGrants], users: 
     return assets
 
 
-def _check_own_end(change: SharingChange, assets: Iterable[AssetGrants], changes: Iterable[PermissionChange]) -> None:
+def _check_own_end(
+    change: SharingChange, assets: Iterable[AssetGrants], changes: Iterable[PermissionChange]
+) -> None:
     """Refuse a manager whose access ends to give access that lasts longer, to anybody."""
     if change.by.is_superuser:
         return
@@ -142,7 +167,9 @@ def _check_own_end(change: SharingChange, assets: Iterable[AssetGrants], changes
     for each in changes:
         end = own_ends.get(each.asset.uid)
         if end is not None and each.lasts_longer_than(end):
-            raise Forbidden(Message("Your own access ends. You cannot give access that lasts longer."))
+            raise Forbidden(
+                Message("Your own access ends. You cannot give access that lasts longer.")
+            )
 
 
 def _own_end(asset: AssetGrants, user: User) -> datetime | None:
@@ -165,7 +192,9 @@ def _plan(
 ) -> list[PermissionChange]:
     changes: list[PermissionChange] = []
     for asset in assets:
-        unlisted: dict[Grantee, list[Grant]] = {each: [] for each in _replaced(change, asset) if each not in by_user}
+        unlisted: dict[Grantee, list[Grant]] = {
+            each: [] for each in _replaced(change, asset) if each not in by_user
+        }
         rule = (_KEEPING_RULES if change.keeps_passed_on else _RULES)[change.action]
         named_teams, named_people = _split(by_user)
         other_teams, other_people = _split(unlisted)
@@ -186,9 +215,14 @@ def _plan(
     return changes
 
 
-def _split(by_user: Mapping[Grantee, Sequence[Grant]]) -> tuple[dict[Grantee, Sequence[Grant]], ...]:
+def _split(
+    by_user: Mapping[Grantee, Sequence[Grant]],
+) -> tuple[dict[Grantee, Sequence[Grant]], ...]:
     """Separate teams from people."""
-    return tuple({each: by_user[each] for each in by_user if each.is_team is is_team} for is_team in (True, False))
+    return tuple(
+        {each: by_user[each] for each in by_user if each.is_team is is_team}
+        for is_team in (True, False)
+    )
 
 
 def _with_changes(asset: AssetGrants, changes: Iterable[PermissionChange]) -> AssetGrants:
@@ -197,7 +231,9 @@ def _with_changes(asset: AssetGrants, changes: Iterable[PermissionChange]) -> As
     for change in changes:
         after = change.after
         granted = [
-            Assignment(each, False, after.filters if each == PARTIAL else None, after.ends.get(each))
+            Assignment(
+                each, False, after.filters if each == PARTIAL else None, after.ends.get(each)
+            )
             for each in after.granted
         ]
         direct[change.user.id] = [*granted, *(Assignment(each, True) for each in after.denied)]
@@ -208,7 +244,11 @@ def _replaced(change: SharingChange, asset: AssetGrants) -> list[Grantee]:
     """Return who loses permissions if there is no grant for them."""
     if not change.replaces_all_users:
         return []
-    return [each for each in asset.holders() if each.is_active and (change.replaces_teams or not each.is_team)]
+    return [
+        each
+        for each in asset.holders()
+        if each.is_active and (change.replaces_teams or not each.is_team)
+    ]
 
 
 class RefusedGrant(msgspec.Struct, frozen=True):
@@ -222,7 +262,9 @@ _Rule = Callable[[PermissionState, Sequence[str], str, Filters | None, Requested
 
 _RULES: dict[Action, _Rule] = {
     Action.ASSIGN: rules.assign,
-    Action.REMOVE: lambda state, permissions, asset_type, *_: rules.remove(state, permissions, asset_type),
+    Action.REMOVE: lambda state, permissions, asset_type, *_: rules.remove(
+        state, permissions, asset_type
+    ),
     Action.REMOVE_ALL: lambda state, _, asset_type, *__: rules.remove_all(state, asset_type),
     Action.REPLACE: rules.replace,
 }
@@ -267,7 +309,11 @@ def plan_type_change(asset: AssetGrants) -> list[PermissionChange]:
     for user_id in asset.scope.direct:
         before = asset.scope.state_of(user_id)
         outcome = rules.recompute_implied(before, asset.asset_type)
-        changes.append(PermissionChange(asset, asset.grantees_by_id[user_id], before, outcome.state, outcome.effects))
+        changes.append(
+            PermissionChange(
+                asset, asset.grantees_by_id[user_id], before, outcome.state, outcome.effects
+            )
+        )
     return changes
 
 
@@ -281,7 +327,9 @@ def _flags(grants: Iterable[Grant]) -> tuple[tuple[bool, bool], ...]:
 
 def _cache_key(state: PermissionState) -> tuple[object, ...]:
     """Everything but the filters."""
-    ends = tuple(tuple(sorted(each.items())) for each in (state.ends, state.collection_ends, state.team_ends))
+    ends = tuple(
+        tuple(sorted(each.items())) for each in (state.ends, state.collection_ends, state.team_ends)
+    )
     held = state.granted, state.denied, state.collection, state.teams, state.public
     return state.is_owner, state.is_public, *held, *ends
 
@@ -309,14 +357,18 @@ def _requested_ends(grants: Iterable[Grant]) -> dict[str, datetime | None]:
     return ends
 
 
-def _apply(rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]) -> RuleOutcome:
+def _apply(
+    rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant]
+) -> RuleOutcome:
     kept = [each for each in grants if not each.is_denied]
     if any(each.is_inherited for each in grants):
         passed = rules.passed_on(before, asset.asset_type)
         kept = [each for each in kept if not each.is_inherited or each.permission in passed]
         if rule is rules.replace and not kept:
             rule = rules.replace_direct
-    outcome = rule(before, _permissions(kept), asset.asset_type, _merge_filters(kept), _requested_ends(kept))
+    outcome = rule(
+        before, _permissions(kept), asset.asset_type, _merge_filters(kept), _requested_ends(kept)
+    )
     denied = [each.permission for each in grants if each.is_denied and each.permission is not None]
     if not denied:
         return outcome
@@ -325,7 +377,11 @@ def _apply(rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Seq
 
 
 def _find_offender(
-    rule: _Rule, asset: AssetGrants, before: PermissionState, grants: Sequence[Grant], violation: RuleViolation
+    rule: _Rule,
+    asset: AssetGrants,
+    before: PermissionState,
+    grants: Sequence[Grant],
+    violation: RuleViolation,
 ) -> RefusedGrant:
     """Find the grant to blame: the first that is refused on its own, else the last one."""
     for grant in grants:

@@ -45,7 +45,10 @@ csv.field_size_limit(MAX_TABLE_BYTES)
 
 def write_table(assignments: Sequence[ListedAssignment]) -> bytes:
     """Encode assignments as CSV, each permission of a user once. Teams of the same name have their uid instead."""
-    names = Counter(username_key(team.username) for team in {each.user for each in assignments if each.user.is_team})
+    names = Counter(
+        username_key(team.username)
+        for team in {each.user for each in assignments if each.user.is_team}
+    )
     lines: dict[tuple[str, str], tuple[str, str]] = {}
     for each in assignments:
         filters = "" if each.filters is None else msgspec.json.encode(each.filters).decode()
@@ -54,16 +57,22 @@ def write_table(assignments: Sequence[ListedAssignment]) -> bytes:
         name = each.user.username if is_clear else each.user.reference
         lines.setdefault((name, each.permission), (filters, end))
     if any(end for _, end in lines.values()):
-        return encode_csv([(*COLUMNS, END_COLUMN), *((*key, *cells) for key, cells in lines.items())])
+        return encode_csv(
+            [(*COLUMNS, END_COLUMN), *((*key, *cells) for key, cells in lines.items())]
+        )
     return encode_csv([COLUMNS, *((*key, filters) for key, (filters, _) in lines.items())])
 
 
-def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[Grant]:
+def parse_table(
+    data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True
+) -> list[Grant]:
     """Parse a table. Errors name the line and the column. `field` is the field of the request that contains it."""
     lines = _parse_lines(data, field)
     header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
     if "user" not in header or "permission" not in header:
-        message = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
+        message = Message(
+            "The first line must name the columns: {columns}.", columns=", ".join(COLUMNS)
+        )
         raise ValidationError({field: [message]})
     found = []
     for position, (line_number, cells) in enumerate(lines):
@@ -98,20 +107,30 @@ def _parse_lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]
         lines_read = reader.line_num
 
 
-def _parse_row(cells: dict[str, str], field_prefix: str, errors: ErrorCollector, with_filters: bool) -> Grant | None:
+def _parse_row(
+    cells: dict[str, str], field_prefix: str, errors: ErrorCollector, with_filters: bool
+) -> Grant | None:
     user = parse_user(cells.get("user", ""), field_prefix + "user", errors)
     permission = parse_permission(cells.get("permission", ""), field_prefix + "permission", errors)
     column = field_prefix + "filters"
     filters, is_valid = None, permission is not None
     if with_filters and (permission == PARTIAL or cells.get("filters", "").strip()):
         partials = _parse_filters(cells.get("filters", ""), column, errors)
-        filters = None if partials is None else parse_partial_permissions([permission], partials, column, errors)
+        filters = (
+            None
+            if partials is None
+            else parse_partial_permissions([permission], partials, column, errors)
+        )
         is_valid = is_valid and partials is not None and not lacks_filters(permission, filters)
-    end = parse_end(cells.get(END_COLUMN, UNSET) if with_filters else UNSET, field_prefix + END_COLUMN, errors)
+    end = parse_end(
+        cells.get(END_COLUMN, UNSET) if with_filters else UNSET, field_prefix + END_COLUMN, errors
+    )
     return None if user is None else Grant(user, permission, filters, field_prefix, is_valid, end)
 
 
-def _parse_filters(cell: str, column: str, errors: ErrorCollector) -> list[dict[str, object]] | None:
+def _parse_filters(
+    cell: str, column: str, errors: ErrorCollector
+) -> list[dict[str, object]] | None:
     """Convert the cell, a JSON object by permission, to the list that a JSON body contains."""
     try:
         by_permission = decode_json(cell) if cell.strip() else {}

@@ -17,7 +17,12 @@ from fieldgate.assets.sharing.grants import FILTER_COST, Grant
 from fieldgate.assets.sharing.schemas import AssignmentBody
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, ValidationError
-from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_struct, parse_timestamp
+from fieldgate.http.request.validation import (
+    NULL_CHARACTERS,
+    expected_message,
+    parse_struct,
+    parse_timestamp,
+)
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
 from fieldgate.permissions.effects import RuleViolation
@@ -42,7 +47,9 @@ MAX_QUOTED_CHARS = 50  # of input that an error message repeats
 _INVALID_MESSAGES = {
     "users": Message("“{given}” is not a user: enter the address of one, or a username."),
     "teams": Message("“{given}” is not a team: enter the address of one, its name or uid."),
-    "permissions": Message("“{given}” is not a permission: enter the address of one, or a codename."),
+    "permissions": Message(
+        "“{given}” is not a permission: enter the address of one, or a codename."
+    ),
     "assets": Message("“{given}” is not an asset: enter the address of one, or a uid."),
 }
 
@@ -82,7 +89,9 @@ MAX_ERRORS = 100  # reported for one request
 MAX_ITEMS = 20_000  # in one list or table
 
 _FILTERS_REQUIRED = Message("This field is required with the permission partial_submissions.")
-_FILTERS_NOT_ALLOWED = Message("This field is only allowed with the permission partial_submissions.")
+_FILTERS_NOT_ALLOWED = Message(
+    "This field is only allowed with the permission partial_submissions."
+)
 
 
 class ErrorCollector:
@@ -146,7 +155,9 @@ def _parse_remaining(
     return None if name is None else Grant(name, None, None, field_prefix, is_valid=False)
 
 
-def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = "") -> Grant | None:
+def parse_assignment(
+    fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = ""
+) -> Grant | None:
     """Parse one assignment. Return None if its user is invalid."""
     username = _parse_grantee(fields.user, fields.team, field_prefix, errors)
     codename = parse_permission(fields.permission, field_prefix + "permission", errors)
@@ -157,7 +168,15 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
     if username is None:
         return None
     is_valid = codename is not None and not lacks_filters(codename, filters)
-    return Grant(username, codename, filters, field_prefix, is_valid, end, is_inherited=bool(fields.inherited))
+    return Grant(
+        username,
+        codename,
+        filters,
+        field_prefix,
+        is_valid,
+        end,
+        is_inherited=bool(fields.inherited),
+    )
 
 
 def _parse_grantee(
@@ -176,7 +195,9 @@ def _parse_grantee(
     return None if uid is None else TEAM_PREFIX + uid
 
 
-def parse_end(given: str | UnsetType | None, field: str, errors: ErrorCollector) -> datetime | UnsetType | None:
+def parse_end(
+    given: str | UnsetType | None, field: str, errors: ErrorCollector
+) -> datetime | UnsetType | None:
     """Parse the time at which an assignment ends. A date is the end of that day, no text is never."""
     if given is UNSET or given is None or not given.strip():
         return UNSET if given is UNSET else None
@@ -196,7 +217,10 @@ def end_in_the_past_message() -> Message:
 
 def estimate_parse_cost(items: Iterable[Any]) -> int:
     """Estimate the cost of parsing, in assignments without filters."""
-    return sum(FILTER_COST if isinstance(each, dict) and each.get("partial_permissions") else 1 for each in items)
+    return sum(
+        FILTER_COST if isinstance(each, dict) and each.get("partial_permissions") else 1
+        for each in items
+    )
 
 
 def lacks_filters(codename: str | None, filters: Filters | None) -> bool:
@@ -219,7 +243,9 @@ def parse_asset(text: str, field: str, errors: ErrorCollector) -> str | None:
 def parse_permission(text: str, field: str, errors: ErrorCollector) -> str | None:
     codename = _parse_reference("permissions", text, field, errors)
     if codename is not None and codename not in BY_CODENAME:
-        errors.add(field, Message("There is no permission {codename}.", codename=quote_input(codename)))
+        errors.add(
+            field, Message("There is no permission {codename}.", codename=quote_input(codename))
+        )
         return None
     return codename
 
@@ -243,10 +269,16 @@ def parse_partial_permissions(
         fields = entry if isinstance(entry, dict) else {}
         codename = _parse_partial_permission(fields.get("url"), f"{field}.{position}.url", errors)
         filters = fields.get("filters")
-        if _validate_filters(filters, f"{field}.{position}.filters", errors) and codename is not None:
+        if (
+            _validate_filters(filters, f"{field}.{position}.filters", errors)
+            and codename is not None
+        ):
             found.setdefault(codename, []).extend(filters)
     try:
-        return with_implied_filters({codename: tuple(filters) for codename, filters in found.items()}) or None
+        return (
+            with_implied_filters({codename: tuple(filters) for codename, filters in found.items()})
+            or None
+        )
     except RuleViolation as violation:
         errors.add(field, violation.message)
         return None
@@ -256,14 +288,22 @@ def _parse_partial_permission(url: object, field: str, errors: ErrorCollector) -
     codename = parse_reference("permissions", url) if isinstance(url, str) else None
     if codename not in PARTIALLY_GRANTABLE:
         choices = ", ".join(PARTIALLY_GRANTABLE)
-        errors.add(field, Message("Enter one of these, or its address: {choices}.", choices=choices))
+        errors.add(
+            field, Message("Enter one of these, or its address: {choices}.", choices=choices)
+        )
         return None
     return codename
 
 
-def _validate_filters(filters: object, field: str, errors: ErrorCollector) -> TypeGuard[list[Filter]]:
+def _validate_filters(
+    filters: object, field: str, errors: ErrorCollector
+) -> TypeGuard[list[Filter]]:
     first = filters[:MAX_FILTERS] if isinstance(filters, list) else []
-    if not isinstance(filters, list) or not first or not all(isinstance(each, dict) for each in first):
+    if (
+        not isinstance(filters, list)
+        or not first
+        or not all(isinstance(each, dict) for each in first)
+    ):
         errors.add(field, Message("Send a list of at least one query, each an object."))
         return False
     # Check the number before iterating: the list may be as large as a body.
@@ -274,7 +314,9 @@ def _validate_filters(filters: object, field: str, errors: ErrorCollector) -> Ty
     if len(encoded) > MAX_FILTER_BYTES:
         errors.add(field, filters_too_large_message())
         return False
-    if rb"\u0000" in encoded and _contains_null(filters):  # the bytes may also be an escaped backslash and "u0000"
+    if rb"\u0000" in encoded and _contains_null(
+        filters
+    ):  # the bytes may also be an escaped backslash and "u0000"
         errors.add(field, NULL_CHARACTERS)
         return False
     return True
@@ -301,11 +343,15 @@ def parse_permission_field(field: str, text: str) -> str:
     """Return the codename in the only reference to a permission."""
     codename = parse_field(field, "permissions", text)
     if codename not in BY_CODENAME:
-        raise ValidationError({field: [Message("There is no permission {codename}.", codename=codename[:100])]})
+        raise ValidationError(
+            {field: [Message("There is no permission {codename}.", codename=codename[:100])]}
+        )
     return codename
 
 
-def _parse_reference(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
+def _parse_reference(
+    kind: ReferenceKind, text: str, field: str, errors: ErrorCollector
+) -> str | None:
     name = parse_reference(kind, text)
     if name is None:
         errors.add(field, _invalid_reference_message(kind, text))

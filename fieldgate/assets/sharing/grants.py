@@ -40,7 +40,9 @@ Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
-async def run_by_cost(cost: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+async def run_by_cost(
+    cost: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
     """Run a function, in a thread if it is for more than `THREAD_THRESHOLD` assignments."""
     return await run_in_thread_if(cost > THREAD_THRESHOLD, work, *args, **kwargs)
 
@@ -75,9 +77,13 @@ class Grant(msgspec.Struct, frozen=True):
     permission: str | None  # None: the user is named without a permission
     filters: Filters | None = None
     field_prefix: str = ""  # position in the request, for error messages
-    is_valid: bool = True  # if not, its errors are reported already; only whether the user exists is checked
+    is_valid: bool = (
+        True  # if not, its errors are reported already; only whether the user exists is checked
+    )
     expires_at: datetime | UnsetType | None = UNSET  # None: never; UNSET: as it is
-    is_inherited: bool = False  # listed as inherited: it never becomes direct, even if it is not inherited any more
+    is_inherited: bool = (
+        False  # listed as inherited: it never becomes direct, even if it is not inherited any more
+    )
     is_denied: bool = False
 
 
@@ -120,7 +126,9 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def cost(self) -> int:
         """Estimated cost of processing, in assignments without filters."""
-        filtered = sum(row.filters is not None for rows in self.scope.direct.values() for row in rows)
+        filtered = sum(
+            row.filters is not None for rows in self.scope.direct.values() for row in rows
+        )
         inherited = len(self.scope.on_collection) + len(self.scope.teams)
         return sum(map(len, self.scope.direct.values())) + inherited + FILTER_COST * filtered
 
@@ -132,15 +140,21 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return all users except the owner who have permissions, including denied ones, and all teams that do."""
         above = (*self.scope.on_collection, self.scope.collection_owner_id, *self.scope.teams)
         user_ids = dict.fromkeys((*self.scope.direct, *above))
-        return [self.grantees_by_id[id_] for id_ in user_ids if id_ not in (None, self.scope.owner_id)]
+        return [
+            self.grantees_by_id[id_] for id_ in user_ids if id_ not in (None, self.scope.owner_id)
+        ]
 
-    def hide_teams(self, listed: Iterable[ListedAssignment], caller: Caller) -> list[ListedAssignment]:
+    def hide_teams(
+        self, listed: Iterable[ListedAssignment], caller: Caller
+    ) -> list[ListedAssignment]:
         """Remove the names of teams that a caller is not in."""
         if caller.sees_everything:
             return list(listed)
         own = self.scope.teams.get(effective_user_id(caller), ())
         return [
-            msgspec.structs.replace(each, user=_hide(each.user, own), team=each.team and _hide(each.team, own))
+            msgspec.structs.replace(
+                each, user=_hide(each.user, own), team=each.team and _hide(each.team, own)
+            )
             if each.team is not None or each.user.is_team
             else each
             for each in listed
@@ -158,16 +172,29 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if "manage_asset" in allowed_permissions(caller, self.scope):
             return everything
         user_id = effective_user_id(caller)
-        visible_ids = {user_id, self.scope.owner_id, PUBLIC_USER_ID, *self.scope.teams.get(user_id, ())}
+        visible_ids = {
+            user_id,
+            self.scope.owner_id,
+            PUBLIC_USER_ID,
+            *self.scope.teams.get(user_id, ()),
+        }
         return [each for each in everything if each.user.id in visible_ids]
 
-    def list_all(self, *, with_teams: bool = False, with_all_members: bool = False) -> list[ListedAssignment]:
+    def list_all(
+        self, *, with_teams: bool = False, with_all_members: bool = False
+    ) -> list[ListedAssignment]:
         """Return all permissions of active users, sorted. One that is both assigned and inherited is listed twice.
 
         People with access through teams only are left out if there are too many, unless `with_all_members`.
         """
-        every = [*self._owner_assignments(), *self._direct_assignments(), *self._inherited_assignments()]
-        listed = [each for each in every if each.user.is_active and (with_teams or not each.user.is_team)]
+        every = [
+            *self._owner_assignments(),
+            *self._direct_assignments(),
+            *self._inherited_assignments(),
+        ]
+        listed = [
+            each for each in every if each.user.is_active and (with_teams or not each.user.is_team)
+        ]
         left_out = frozenset() if with_all_members else self.left_out
         listed += [each for each in self.through_teams if each.user.id not in left_out]
         return sorted(listed, key=_sort_key)
@@ -180,7 +207,9 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         if sum(map(len, self.scope.direct.values())) + len(self.through_teams) <= MAX_WITH_MEMBERS:
             return frozenset()
-        listed = {each.user.id for each in (*self._direct_assignments(), *self._inherited_assignments())}
+        listed = {
+            each.user.id for each in (*self._direct_assignments(), *self._inherited_assignments())
+        }
         return frozenset(each.user.id for each in self.through_teams) - listed
 
     @cached_property
@@ -192,8 +221,12 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if not user.is_active or user_id == self.scope.owner_id:
                 continue
             state = self.scope.state_of(user_id)
-            for permission in rules.passed_on(state, self.asset_type) - state.granted - state.collection:
-                filters = rules.own_filters(state, self.asset_type) if permission == PARTIAL else None
+            for permission in (
+                rules.passed_on(state, self.asset_type) - state.granted - state.collection
+            ):
+                filters = (
+                    rules.own_filters(state, self.asset_type) if permission == PARTIAL else None
+                )
                 uid = team_assignment_uid(self.uid, user_id, permission)
                 end = state.team_ends.get(permission)
                 team_id = self.scope.passed_by_teams(user_id).teams[permission][0]
@@ -211,7 +244,9 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             grantee = self.grantees_by_id[user_id]
             for row in rows:
                 if isinstance(row, StoredAssignment) and not row.is_denied:
-                    yield ListedAssignment(row.uid, grantee, row.permission, row.filters, expires_at=row.expires_at)
+                    yield ListedAssignment(
+                        row.uid, grantee, row.permission, row.filters, expires_at=row.expires_at
+                    )
 
     def _inherited_assignments(self) -> Iterator[ListedAssignment]:
         if self.collection_uid is None:
@@ -221,7 +256,9 @@ class AssetGrants(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             uids = self._collection_uids(grantee.id)
             for permission in state.collection & rules.passed_on(state, self.asset_type):
                 end = state.collection_ends.get(permission)
-                yield ListedAssignment(uids[permission], grantee, permission, is_inherited=True, expires_at=end)
+                yield ListedAssignment(
+                    uids[permission], grantee, permission, is_inherited=True, expires_at=end
+                )
 
     def _collection_uids(self, user_id: int) -> Mapping[str, str]:
         """Return the uids of a user's assignments on the collection, by permission."""
@@ -257,7 +294,10 @@ class PermissionChange(msgspec.Struct, frozen=True):
 
     def filters_of(self, effect: Effect) -> Filters | None:
         """Return the new filters if the effect sets some."""
-        sets_filters = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
+        sets_filters = effect.permission == PARTIAL and effect.kind in (
+            EffectKind.GRANTED,
+            EffectKind.FILTERED,
+        )
         return self.after.filters if sets_filters else None
 
     def end_of(self, effect: Effect) -> datetime | UnsetType | None:
@@ -272,7 +312,9 @@ class PermissionChange(msgspec.Struct, frozen=True):
         before, after = self.before, self.after
         for permission in after.granted:
             new, old = after.ends.get(permission), before.ends.get(permission)
-            is_longer = permission not in before.granted or (old is not None and (new is None or new > old))
+            is_longer = permission not in before.granted or (
+                old is not None and (new is None or new > old)
+            )
             if is_longer and (new is None or new > end):
                 return True
         return False
@@ -280,7 +322,9 @@ class PermissionChange(msgspec.Struct, frozen=True):
     @property
     def filter_bytes(self) -> int:
         """Bytes of filters to write."""
-        written = [filters for effect in self.effects if (filters := self.filters_of(effect)) is not None]
+        written = [
+            filters for effect in self.effects if (filters := self.filters_of(effect)) is not None
+        ]
         return 2 * sum(map(filters_json_size, written))  # in the assignment and in the log
 
 

@@ -23,7 +23,13 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.sharing.grant_parsing import user_not_found_message
 from fieldgate.assets.sharing.transfer import Transfer, move_assets
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets
-from fieldgate.assets.tables import assets, has_expired, invite_status, ownership_invites, ownership_transfers
+from fieldgate.assets.tables import (
+    assets,
+    has_expired,
+    invite_status,
+    ownership_invites,
+    ownership_transfers,
+)
 from fieldgate.db import Database, DataVersions, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
@@ -32,7 +38,9 @@ from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 
 Answer = Literal["accepted", "declined", "cancelled"]
-InviteStatus = Literal["pending", "accepted", "declined", "cancelled", "in_progress", "complete", "expired", "failed"]
+InviteStatus = Literal[
+    "pending", "accepted", "declined", "cancelled", "in_progress", "complete", "expired", "failed"
+]
 TransferStatus = Literal["pending", "in_progress", "success", "failed", "cancelled"]
 
 DELETED, MOVED, DISABLED = "deleted", "moved", "disabled"  # why a transfer failed
@@ -41,7 +49,11 @@ ERRORS = {
     MOVED: Message("This form belongs to somebody else now."),
     DISABLED: Message("The account of the sender is disabled."),
 }
-_ACTIONS = {"pending": "transfer-invite", "declined": "transfer-decline", "cancelled": "transfer-cancel"}  # in the log
+_ACTIONS = {
+    "pending": "transfer-invite",
+    "declined": "transfer-decline",
+    "cancelled": "transfer-cancel",
+}  # in the log
 INVITE_ACTIONS = frozenset(_ACTIONS.values())
 
 
@@ -53,7 +65,9 @@ class Invite(msgspec.Struct, frozen=True):
 
 
 class OwnershipInvites:
-    def __init__(self, database: Database, data_versions: DataVersions, quota: StorageQuota, days: int) -> None:
+    def __init__(
+        self, database: Database, data_versions: DataVersions, quota: StorageQuota, days: int
+    ) -> None:
         self._database = database
         self._data_versions = data_versions
         self._quota = quota
@@ -61,7 +75,12 @@ class OwnershipInvites:
         self._assets = AssetStore(database, data_versions)
 
     async def list_own(
-        self, user: User, page: PageRequest, status: InviteStatus | None = None, *, received: bool | None = None
+        self,
+        user: User,
+        page: PageRequest,
+        status: InviteStatus | None = None,
+        *,
+        received: bool | None = None,
     ) -> tuple[int, list[Invite]]:
         """Return a page of what the user sent or received, newest first; of all states without a `status`."""
         query = _select_invites().where(_is_party(user))
@@ -69,7 +88,9 @@ class OwnershipInvites:
             query = query.where(invite_status() == status)
         if received is not None:
             query = query.where((ownership_invites.c.recipient_id == user.id) == received)
-        found = await paginate(self._database, query, page, order_by=[ownership_invites.c.id.desc()])
+        found = await paginate(
+            self._database, query, page, order_by=[ownership_invites.c.id.desc()]
+        )
         await self._mark_seen(user, found.rows)
         return found.total, await self._with_transfers(found.rows)
 
@@ -86,12 +107,18 @@ class OwnershipInvites:
 
     async def _with_transfers(self, rows: Sequence[Row[Any]]) -> list[Invite]:
         transfers = await self._database.all(_select_transfers([row.id for row in rows]))
-        return [Invite(row, [each for each in transfers if each.invite_id == row.id]) for row in rows]
+        return [
+            Invite(row, [each for each in transfers if each.invite_id == row.id]) for row in rows
+        ]
 
     async def _mark_seen(self, user: User, rows: Sequence[Row[Any]]) -> None:
         new_ids = [row.id for row in rows if row.recipient_id == user.id and row.seen_at is None]
         if new_ids:
-            seen = ownership_invites.update().where(ownership_invites.c.id.in_(new_ids)).values(seen_at=now())
+            seen = (
+                ownership_invites.update()
+                .where(ownership_invites.c.id.in_(new_ids))
+                .values(seen_at=now())
+            )
             async with self._database.transaction() as connection:
                 await connection.execute(seen)
 
@@ -111,9 +138,19 @@ class OwnershipInvites:
                 modified_at=timestamp,
                 expires_at=timestamp + self._lifetime,
             )
-            invite_id = (await connection.execute(new.returning(ownership_invites.c.id))).scalar_one()
-            common = {"invite_id": invite_id, "status": "pending", "error": "", "modified_at": timestamp}
-            transfers = [{**common, "uid": new_uid("o"), "asset_id": row.id, "asset_name": row.name} for row in offered]
+            invite_id = (
+                await connection.execute(new.returning(ownership_invites.c.id))
+            ).scalar_one()
+            common = {
+                "invite_id": invite_id,
+                "status": "pending",
+                "error": "",
+                "modified_at": timestamp,
+            }
+            transfers = [
+                {**common, "uid": new_uid("o"), "asset_id": row.id, "asset_name": row.name}
+                for row in offered
+            ]
             await connection.execute(ownership_transfers.insert(), transfers)
             await _log(connection, user, "pending", recipient, offered)
             return uid
@@ -124,7 +161,9 @@ class OwnershipInvites:
         role = invite.row.sender_id if answer == "cancelled" else invite.row.recipient_id
         if user.id != role:
             raise Forbidden(
-                Message("Only the sender can cancel an invitation, and only the recipient can accept or decline it.")
+                Message(
+                    "Only the sender can cancel an invitation, and only the recipient can accept or decline it."
+                )
             )
         if answer == "accepted":
             moved = [each.asset_id for each in invite.transfers]
@@ -136,7 +175,11 @@ class OwnershipInvites:
                 await _require_open(connection, uid)
                 await _end(connection, invite.row.id, answer)
                 await _log_answer(connection, user, answer, invite.row)
-            row = (await connection.execute(_select_invites().where(ownership_invites.c.id == invite.row.id))).one()
+            row = (
+                await connection.execute(
+                    _select_invites().where(ownership_invites.c.id == invite.row.id)
+                )
+            ).one()
             transfers = (await connection.execute(_select_transfers([row.id]))).all()
             await _delete_unseen(connection, [row.id])
             return Invite(row, transfers)
@@ -149,13 +192,17 @@ class OwnershipInvites:
         async with self._database.transaction() as connection:
             await _require_open(connection, uid)
             await _log_answer(connection, user, "cancelled", invite.row)
-            await connection.execute(ownership_invites.delete().where(ownership_invites.c.id == invite.row.id))
+            await connection.execute(
+                ownership_invites.delete().where(ownership_invites.c.id == invite.row.id)
+            )
 
     async def _accept(self, connection: AsyncConnection, user: User, invite: Invite) -> None:
         sender_id, asset_ids = invite.row.sender_id, [each.asset_id for each in invite.transfers]
         # With what is in a collection: it may leave it.
         await connection.run_sync(
-            lock_assets, self._database, assets.c.id.in_(asset_ids) | assets.c.parent_id.in_(asset_ids)
+            lock_assets,
+            self._database,
+            assets.c.id.in_(asset_ids) | assets.c.parent_id.in_(asset_ids),
         )
         both = select(users.c.id, users.c.disabled_at).where(users.c.id.in_((sender_id, user.id)))
         people = (await connection.execute(both.order_by(users.c.id).with_for_update())).all()
@@ -169,15 +216,21 @@ class OwnershipInvites:
                 moved.append(row.asset_id)
             values = {"status": status, "error": error, "modified_at": now()}
             await connection.execute(
-                ownership_transfers.update().where(ownership_transfers.c.id == row.id).values(values)
+                ownership_transfers.update()
+                .where(ownership_transfers.c.id == row.id)
+                .values(values)
             )
         if moved:
             await move_assets(connection, Transfer(sender_id, user.id, user, tuple(moved)))
             await self._leave_collections(connection, sender_id, moved)
             await self._data_versions.bump(connection, TOPIC)
-        await _set_status(connection, ownership_invites.c.id == invite.row.id, "complete" if moved else "failed")
+        await _set_status(
+            connection, ownership_invites.c.id == invite.row.id, "complete" if moved else "failed"
+        )
 
-    async def _leave_collections(self, connection: AsyncConnection, sender_id: int, moved: Sequence[int]) -> None:
+    async def _leave_collections(
+        self, connection: AsyncConnection, sender_id: int, moved: Sequence[int]
+    ) -> None:
         """Take moved assets out of collections of the sender, and what stays with the sender out of moved ones.
 
         Otherwise the owner of a collection would get permissions on assets that nobody offered.
@@ -202,13 +255,20 @@ async def expire_invites(database: Database) -> None:
             await _end(connection, invite_id, "expired")
 
 
-async def cancel_transfers(database: Database, connection: AsyncConnection, asset_ids: Collection[int]) -> None:
+async def cancel_transfers(
+    database: Database, connection: AsyncConnection, asset_ids: Collection[int]
+) -> None:
     """End open transfers of assets that go to the trash, and invitations that have no others."""
     is_open = ownership_transfers.c.status == "pending"
     ended = and_(is_open, in_values(database, ownership_transfers.c.asset_id, asset_ids))
     # Locked before their transfers, as those who answer do.
     with_ended = ownership_invites.c.id.in_(select(ownership_transfers.c.invite_id).where(ended))
-    locked = select(ownership_invites.c.id).where(with_ended).order_by(ownership_invites.c.id).with_for_update()
+    locked = (
+        select(ownership_invites.c.id)
+        .where(with_ended)
+        .order_by(ownership_invites.c.id)
+        .with_for_update()
+    )
     invite_ids = (await connection.execute(locked)).scalars().all()
     cancelled = {"status": "cancelled", "error": DELETED, "modified_at": now()}
     await connection.execute(ownership_transfers.update().where(ended).values(cancelled))
@@ -220,12 +280,18 @@ async def cancel_transfers(database: Database, connection: AsyncConnection, asse
 
 async def _delete_unseen(connection: AsyncConnection, invite_ids: Sequence[int]) -> None:
     """Delete those of some invitations that were cancelled before their recipients saw them."""
-    is_unseen = and_(ownership_invites.c.status == "cancelled", ownership_invites.c.seen_at.is_(None))
-    await connection.execute(ownership_invites.delete().where(ownership_invites.c.id.in_(invite_ids), is_unseen))
+    is_unseen = and_(
+        ownership_invites.c.status == "cancelled", ownership_invites.c.seen_at.is_(None)
+    )
+    await connection.execute(
+        ownership_invites.delete().where(ownership_invites.c.id.in_(invite_ids), is_unseen)
+    )
 
 
 def _is_party(user: User) -> ColumnElement[bool]:
-    return or_(ownership_invites.c.sender_id == user.id, ownership_invites.c.recipient_id == user.id)
+    return or_(
+        ownership_invites.c.sender_id == user.id, ownership_invites.c.recipient_id == user.id
+    )
 
 
 def _select_invites() -> Select[Any]:
@@ -281,19 +347,28 @@ async def _find_recipient(connection: AsyncConnection, user: User, name: str) ->
     if row is None:
         raise ValidationError({"recipient": [user_not_found_message(name)]})
     if row.id == user.id:
-        raise ValidationError({"recipient": [Message("These forms belong to you already. Choose another user.")]})
+        raise ValidationError(
+            {"recipient": [Message("These forms belong to you already. Choose another user.")]}
+        )
     return row
 
 
-async def _find_offered(connection: AsyncConnection, user: User, uids: Collection[str]) -> Sequence[Row[Any]]:
+async def _find_offered(
+    connection: AsyncConnection, user: User, uids: Collection[str]
+) -> Sequence[Row[Any]]:
     """Return the rows of locked assets, if the user owns all, and none is offered already."""
-    own = select(assets).where(assets.c.uid.in_(uids), assets.c.owner_id == user.id, assets.c.deleted_at.is_(None))
+    own = select(assets).where(
+        assets.c.uid.in_(uids), assets.c.owner_id == user.id, assets.c.deleted_at.is_(None)
+    )
     rows = (await connection.execute(own.order_by(assets.c.id))).all()
     offered = _select_open().where(assets.c.id.in_([row.id for row in rows]))
     taken = set((await connection.execute(offered.with_only_columns(assets.c.uid))).scalars())
     known = {row.uid for row in rows}
     errors = [Message("You own no form {uid}.", uid=uid[:50]) for uid in uids if uid not in known]
-    errors += [Message("{uid} is part of another invitation. Cancel that one first.", uid=uid) for uid in sorted(taken)]
+    errors += [
+        Message("{uid} is part of another invitation. Cancel that one first.", uid=uid)
+        for uid in sorted(taken)
+    ]
     if errors:
         raise ValidationError({"assets": errors})
     return rows
@@ -307,7 +382,8 @@ def _select_open() -> Select[Any]:
         .where(
             ownership_transfers.c.status == "pending",
             invite_status() == "pending",
-            assets.c.owner_id == ownership_invites.c.sender_id,  # a superuser may have moved it since
+            assets.c.owner_id
+            == ownership_invites.c.sender_id,  # a superuser may have moved it since
         )
     )
 
@@ -327,27 +403,44 @@ def _find_error(row: Row[Any], sender_id: int) -> str:
 
 async def _end(connection: AsyncConnection, invite_id: int, status: InviteStatus) -> None:
     """End an invitation without moving anything."""
-    is_open = and_(ownership_transfers.c.invite_id == invite_id, ownership_transfers.c.status == "pending")
+    is_open = and_(
+        ownership_transfers.c.invite_id == invite_id, ownership_transfers.c.status == "pending"
+    )
     ended = ownership_transfers.update().where(is_open)
     await connection.execute(ended.values(status="cancelled", modified_at=now()))
     await _set_status(connection, ownership_invites.c.id == invite_id, status)
 
 
-async def _set_status(connection: AsyncConnection, condition: ColumnElement[bool], status: InviteStatus) -> None:
-    await connection.execute(ownership_invites.update().where(condition).values(status=status, modified_at=now()))
+async def _set_status(
+    connection: AsyncConnection, condition: ColumnElement[bool], status: InviteStatus
+) -> None:
+    await connection.execute(
+        ownership_invites.update().where(condition).values(status=status, modified_at=now())
+    )
 
 
-async def _log_answer(connection: AsyncConnection, user: User, answer: Answer, invite: Row[Any]) -> None:
+async def _log_answer(
+    connection: AsyncConnection, user: User, answer: Answer, invite: Row[Any]
+) -> None:
     query = select(assets).join(ownership_transfers, ownership_transfers.c.asset_id == assets.c.id)
-    offered = (await connection.execute(query.where(ownership_transfers.c.invite_id == invite.id))).all()
+    offered = (
+        await connection.execute(query.where(ownership_transfers.c.invite_id == invite.id))
+    ).all()
     recipient = LogUser(invite.recipient_id, invite.recipient_uid, invite.recipient)
     await _log(connection, user, answer, recipient, offered)
 
 
 async def _log(
-    connection: AsyncConnection, user: User, status: str, recipient: Any, offered: Sequence[Row[Any]]
+    connection: AsyncConnection,
+    user: User,
+    status: str,
+    recipient: Any,
+    offered: Sequence[Row[Any]],
 ) -> None:
     subject = LogUser(recipient.id, recipient.uid, recipient.username)
     objects = [LogObject("asset", row.uid, row.name, row.owner_id) for row in offered]
-    entries = (LogEntry(log_type=PROJECT, action=_ACTIONS[status], object=each, subject=subject) for each in objects)
+    entries = (
+        LogEntry(log_type=PROJECT, action=_ACTIONS[status], object=each, subject=subject)
+        for each in objects
+    )
     await write_log(connection, user, *entries)

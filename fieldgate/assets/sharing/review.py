@@ -40,7 +40,14 @@ from sqlalchemy import (
 )
 
 from fieldgate.accounts.store import username_key
-from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, teams, tokens, users, with_teams_of
+from fieldgate.accounts.tables import (
+    PUBLIC_USER_ID,
+    team_members,
+    teams,
+    tokens,
+    users,
+    with_teams_of,
+)
 from fieldgate.assets.sharing.review_files import MAX_FILE_ROWS, FileRow
 from fieldgate.assets.tables import assets, assignments, grants_now
 from fieldgate.db import Database, RowPage, Timestamp, paginate
@@ -59,21 +66,33 @@ OrderName = Literal[
 
 class ReviewFilters(msgspec.Struct, frozen=True, kw_only=True):
     user: Annotated[
-        str, Meta(description="Whose assignments: URL, path or username. Includes what comes through teams.")
+        str,
+        Meta(
+            description="Whose assignments: URL, path or username. Includes what comes through teams."
+        ),
     ] = ""
-    team: Annotated[str, Meta(description="Team that has them: URL, path, uid, or the name of one you are in.")] = ""
+    team: Annotated[
+        str, Meta(description="Team that has them: URL, path, uid, or the name of one you are in.")
+    ] = ""
     permission: Annotated[str, Meta(description="Permission: URL, path or codename.")] = ""
     asset: Annotated[str, Meta(description="Asset: URL, path or uid.")] = ""
     owner: Annotated[str, Meta(description="Owner of the assets: URL, path or username.")] = ""
     inherited: Annotated[
-        bool | None, Meta(description="true: those that come from a collection or a team; false: those that do not.")
+        bool | None,
+        Meta(
+            description="true: those that come from a collection or a team; false: those that do not."
+        ),
     ] = None
-    expires_before: Annotated[datetime | None, Meta(description="Those that end before this time.")] = None
+    expires_before: Annotated[
+        datetime | None, Meta(description="Those that end before this time.")
+    ] = None
     not_seen_since: Annotated[
         datetime | None,
         Meta(description="Those of people who neither logged in nor used a token since this time."),
     ] = None
-    ordering: Annotated[OrderName, Meta(description="Order of the list; - for descending.")] = "user"
+    ordering: Annotated[OrderName, Meta(description="Order of the list; - for descending.")] = (
+        "user"
+    )
 
 
 class ReviewStore:
@@ -84,7 +103,9 @@ class ReviewStore:
         """Return a page of the assignments. References in the filters are plain names."""
         rows = self._rows(caller, filters)
         selected = select(rows).where(*_conditions(filters, rows.c))
-        return await paginate(self._database, selected, page, order_by=_total_order(filters, rows.c))
+        return await paginate(
+            self._database, selected, page, order_by=_total_order(filters, rows.c)
+        )
 
     async def count(self, caller: User, filters: ReviewFilters) -> int:
         rows = self._rows(caller, filters)
@@ -100,7 +121,9 @@ class ReviewStore:
         return selected.order_by(*_total_order(filters, rows.c)).limit(MAX_FILE_ROWS)
 
     def _rows(self, caller: User, filters: ReviewFilters) -> Subquery:
-        return _select_reviewed(caller, filters.user, is_sqlite=self._database.is_sqlite).subquery("reviewed")
+        return _select_reviewed(caller, filters.user, is_sqlite=self._database.is_sqlite).subquery(
+            "reviewed"
+        )
 
 
 def _total_order(filters: ReviewFilters, columns: Any) -> list[ColumnElement[Any]]:
@@ -130,13 +153,27 @@ _ORDERS = {
 
 def _select_reviewed(caller: User, username: str, *, is_sqlite: bool) -> Select[Any]:
     given = _given(None if caller.is_superuser else _managed_by(caller.id), username)
-    owners, accounts, own = users.alias("owners"), users.alias("accounts"), team_members.alias("own")
-    is_own = exists(select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id))
+    owners, accounts, own = (
+        users.alias("owners"),
+        users.alias("accounts"),
+        team_members.alias("own"),
+    )
+    is_own = exists(
+        select(own.c.team_id).where(own.c.team_id == teams.c.id, own.c.user_id == caller.id)
+    )
     is_known = true() if caller.sees_everything else is_own
-    used = select(func.max(tokens.c.last_used_at)).where(tokens.c.user_id == users.c.id).scalar_subquery()
+    used = (
+        select(func.max(tokens.c.last_used_at))
+        .where(tokens.c.user_id == users.c.id)
+        .scalar_subquery()
+    )
     larger = func.max if is_sqlite else func.greatest
-    last_seen: ColumnElement[Any] = func.coalesce(larger(users.c.last_login_at, used), users.c.last_login_at, used)
-    if not caller.sees_everything:  # others learn the day only: everybody can share a form with anybody
+    last_seen: ColumnElement[Any] = func.coalesce(
+        larger(users.c.last_login_at, used), users.c.last_login_at, used
+    )
+    if (
+        not caller.sees_everything
+    ):  # others learn the day only: everybody can share a form with anybody
         time = type_coerce(last_seen, BigInteger)
         last_seen = time - time % _DAY_MICROSECONDS
     query = (
@@ -174,7 +211,9 @@ _Ids = CompoundSelect[Any] | None  # of the assets that the caller manages; None
 def _managed_by(user_id: int) -> CompoundSelect[Any]:
     """Owners, and those who have `manage_asset`, or whose team has: no collection passes it down."""
     given = assignments.alias()
-    is_held = or_(given.c.user_id == user_id, ~_is_overruled(given.c.asset_id, user_id, given.c.permission))
+    is_held = or_(
+        given.c.user_id == user_id, ~_is_overruled(given.c.asset_id, user_id, given.c.permission)
+    )
     return union(
         select(assets.c.id).where(assets.c.owner_id == user_id),
         select(given.c.asset_id).where(
@@ -188,11 +227,15 @@ def _managed_by(user_id: int) -> CompoundSelect[Any]:
 
 def _given(managed: _Ids, username: str) -> Subquery:
     """All assignments; or those of one user, with what the user has through teams. `via_id` is one such team."""
-    every = union_all(_direct(managed), _from_collections(managed), _of_collection_owners(managed)).subquery("every")
+    every = union_all(
+        _direct(managed), _from_collections(managed), _of_collection_owners(managed)
+    ).subquery("every")
     no_team = cast(null(), Integer).label("via_id")
     if not username:
         return select(every, no_team).subquery("given")
-    person = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
+    person = (
+        select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
+    )
     return _of_person(every, person).subquery("given")
 
 
@@ -208,22 +251,30 @@ def _of_person(every: Subquery, person: ScalarSelect[Any]) -> Select[Any]:
     )
     group = [every.c.asset_id, every.c.permission]
     is_own, is_full = every.c.user_id == person, every.c.permission.in_(ON_ALL_SUBMISSIONS)
-    all_end = func.count().over(partition_by=group) == func.count(every.c.expires_at).over(partition_by=group)
+    all_end = func.count().over(partition_by=group) == func.count(every.c.expires_at).over(
+        partition_by=group
+    )
     found = (
         select(
             every,
             is_own.label("is_own"),
             func.max(case((is_own, 1), else_=0)).over(partition_by=group).label("has_own"),
-            func.max(case((is_full, 1), else_=0)).over(partition_by=every.c.asset_id).label("has_full"),
+            func.max(case((is_full, 1), else_=0))
+            .over(partition_by=every.c.asset_id)
+            .label("has_full"),
             func.row_number().over(partition_by=group, order_by=every.c.user_id).label("place"),
-            case((all_end, func.max(every.c.expires_at).over(partition_by=group))).label("last_end"),
+            case((all_end, func.max(every.c.expires_at).over(partition_by=group))).label(
+                "last_end"
+            ),
         )
         .join_from(every, inside, inside.c.id == every.c.asset_id)
         .where(every.c.user_id.in_(with_teams_of(person)), or_(is_own, is_passed))
         .subquery("found")
     )
     is_surpassed = and_(found.c.permission == PARTIAL, found.c.has_full == 1)
-    last_end = type_coerce(case((found.c.is_own, found.c.expires_at), else_=found.c.last_end), Timestamp)
+    last_end = type_coerce(
+        case((found.c.is_own, found.c.expires_at), else_=found.c.last_end), Timestamp
+    )
     changed = {
         "user_id": person,
         "expires_at": last_end,
@@ -272,7 +323,9 @@ def _from_collections(managed: _Ids) -> Select[Any]:
 def _of_collection_owners(managed: _Ids) -> Select[Any]:
     """Owners of collections inherit, too, without any row. Their `uid` is that of the collection."""
     inside, collections = assets.alias("inside"), assets.alias("collections")
-    names = union_all(*(select(literal(each, String(30)).label("permission")) for each in sorted(INHERITABLE)))
+    names = union_all(
+        *(select(literal(each, String(30)).label("permission")) for each in sorted(INHERITABLE))
+    )
     passed_down = names.subquery("passed_down")
     return (
         select(
@@ -298,17 +351,27 @@ def _is_denied(asset_id: Any, user_id: Any, permission: Any) -> ColumnElement[bo
     """Whether a permission, or one that it implies, is denied to a user."""
     denials = assignments.alias()
     same = and_(denials.c.asset_id == asset_id, denials.c.user_id == user_id, denials.c.is_denied)
-    needed = (and_(permission == each, denials.c.permission.in_([each, *implied(each)])) for each in BY_CODENAME)
+    needed = (
+        and_(permission == each, denials.c.permission.in_([each, *implied(each)]))
+        for each in BY_CODENAME
+    )
     return exists(select(denials.c.id).where(same, or_(*needed)).correlate_except(denials))
 
 
 def _is_overruled(asset_id: Any, user_id: Any, permission: Any) -> ColumnElement[bool]:
     """Whether a user does not have a permission of a team, because of what is assigned to the user."""
     partial = assignments.alias()
-    same = and_(partial.c.asset_id == asset_id, partial.c.user_id == user_id, partial.c.permission == PARTIAL)
+    same = and_(
+        partial.c.asset_id == asset_id,
+        partial.c.user_id == user_id,
+        partial.c.permission == PARTIAL,
+    )
     is_partial = and_(same, grants_now(partial))
     is_limited = exists(select(partial.c.id).where(is_partial).correlate_except(partial))
-    return or_(_is_denied(asset_id, user_id, permission), and_(permission.in_(ON_ALL_SUBMISSIONS), is_limited))
+    return or_(
+        _is_denied(asset_id, user_id, permission),
+        and_(permission.in_(ON_ALL_SUBMISSIONS), is_limited),
+    )
 
 
 def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[bool]]:
@@ -316,7 +379,9 @@ def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[
     if filters.user:
         found.append(columns.username_key == username_key(filters.user))
     if filters.team:
-        is_named = or_(columns.team_uid == filters.team, columns.team_key == username_key(filters.team))
+        is_named = or_(
+            columns.team_uid == filters.team, columns.team_key == username_key(filters.team)
+        )
         found.append(and_(is_named, columns.is_team))
     if filters.permission:
         found.append(columns.permission == filters.permission)
@@ -329,7 +394,9 @@ def _conditions(filters: ReviewFilters, columns: Any) -> Sequence[ColumnElement[
     if filters.expires_before is not None:
         found.append(_is_before(columns.expires_at, filters.expires_before))
     if filters.not_seen_since is not None:  # neither the public nor a team is a person
-        is_unseen = or_(columns.last_seen.is_(None), _is_before(columns.last_seen, filters.not_seen_since))
+        is_unseen = or_(
+            columns.last_seen.is_(None), _is_before(columns.last_seen, filters.not_seen_since)
+        )
         found.append(and_(is_unseen, columns.user_id != PUBLIC_USER_ID, not_(columns.is_team)))
     return found
 

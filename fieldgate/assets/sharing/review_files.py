@@ -57,7 +57,9 @@ class FileRow(NamedTuple):
         )
 
 
-async def stream_review(database: Database, query: Select[Any], *, is_csv: bool) -> AsyncGenerator[bytes, None]:
+async def stream_review(
+    database: Database, query: Select[Any], *, is_csv: bool
+) -> AsyncGenerator[bytes, None]:
     """Yield the file of a query that selects the columns of `FileRow`.
 
     After an empty chunk another export may work.
@@ -94,7 +96,9 @@ class ReviewWorkbook:
         import xlsxwriter  # most processes never need it
 
         self._file = folder / "review.xlsx"
-        self._workbook = xlsxwriter.Workbook(str(self._file), {"constant_memory": True, "tmpdir": str(folder)})
+        self._workbook = xlsxwriter.Workbook(
+            str(self._file), {"constant_memory": True, "tmpdir": str(folder)}
+        )
         self._sheet = self._workbook.add_worksheet("access")
         self._sheet.freeze_panes(1, 0)
         self._row = 0
@@ -115,7 +119,9 @@ class ReviewWorkbook:
     def _write(self, cells: Sequence[str]) -> None:
         for column, text in enumerate(cells):
             # What looks like the markup of a workbook is written as it is with a space behind it.
-            self._sheet.write_string(self._row, column, f"{text} " if text.startswith("<r>") else text)
+            self._sheet.write_string(
+                self._row, column, f"{text} " if text.startswith("<r>") else text
+            )
         self._row += 1
 
 

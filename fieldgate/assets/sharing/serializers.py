@@ -11,7 +11,13 @@ from sqlalchemy import Row
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path, team_path
 from fieldgate.assets.sharing.change_log import LoggedEffect
-from fieldgate.assets.sharing.grants import AssetGrants, Grantee, ListedAssignment, PermissionChange, reject_oversized
+from fieldgate.assets.sharing.grants import (
+    AssetGrants,
+    Grantee,
+    ListedAssignment,
+    PermissionChange,
+    reject_oversized,
+)
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
@@ -26,7 +32,9 @@ from fieldgate.permissions.serializers import effect_fields, partial_records
 MAX_EFFECTS = 10_000  # in one response
 
 
-def encode_assignments(grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language) -> Raw:
+def encode_assignments(
+    grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language
+) -> Raw:
     return Raw(encode(assignment_records(grants, assignments, language)))
 
 
@@ -36,7 +44,9 @@ def assignment_records(
     return [assignment_record(grants, assignment, language) for assignment in assignments]
 
 
-def assignment_record(grants: AssetGrants, assignment: ListedAssignment, language: Language) -> AssignmentRecord:
+def assignment_record(
+    grants: AssetGrants, assignment: ListedAssignment, language: Language
+) -> AssignmentRecord:
     user = assignment.user
     # Keys of a team, or of a user.
     holder: dict[str, Any] = (
@@ -47,10 +57,14 @@ def assignment_record(grants: AssetGrants, assignment: ListedAssignment, languag
     return AssignmentRecord(
         url=Link(assignment_path(grants.uid, assignment.uid)),
         permission=Link(permission_path(assignment.permission)),
-        partial_permissions=partial_records(assignment.filters or {}) if assignment.permission == PARTIAL else UNSET,
+        partial_permissions=partial_records(assignment.filters or {})
+        if assignment.permission == PARTIAL
+        else UNSET,
         label=label(assignment.permission, grants.asset_type, language),
         inherited=True if assignment.is_inherited else UNSET,
-        via=UNSET if assignment.team is None else team_reference(assignment.team.uid, assignment.team.team_name),
+        via=UNSET
+        if assignment.team is None
+        else team_reference(assignment.team.uid, assignment.team.team_name),
         expires_at=assignment.expires_at or UNSET,
         **holder,
     )
@@ -65,15 +79,22 @@ def grantee_path(grantee: Grantee) -> str:
     return team_path(grantee.uid) if grantee.is_team else user_path(grantee.username)
 
 
-def encode_changes(changes: Sequence[PermissionChange], language: Language, *, is_dry_run: bool) -> Raw:
+def encode_changes(
+    changes: Sequence[PermissionChange], language: Language, *, is_dry_run: bool
+) -> Raw:
     """Encode changes that were made, or that a dry run would make."""
     if is_dry_run:  # refuse what writing would refuse
         reject_oversized(changes)
-    effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
+    effects = chain.from_iterable(
+        ((change, effect) for effect in change.effects) for change in changes
+    )
     record = ChangeRecord(
         dry_run=is_dry_run,
         counts=dict(Counter(effect.kind.value for change in changes for effect in change.effects)),
-        effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MAX_EFFECTS)],
+        effects=[
+            _effect_record(change, effect, language)
+            for change, effect in islice(effects, MAX_EFFECTS)
+        ],
         result=[_result_record(change) for change in changes[:MAX_EFFECTS]],
     )
     return Raw(encode(record))
@@ -110,7 +131,9 @@ def history_record(
     source = entry.details.get("source")
     if source is not None and not caller.limits.includes_asset(source):
         source = None
-    holder = Grantee(entry.subject_id, entry.subject_name or entry.subject_uid, uid=entry.subject_uid)
+    holder = Grantee(
+        entry.subject_id, entry.subject_name or entry.subject_uid, uid=entry.subject_uid
+    )
     is_known = holder.id in known_teams
     return HistoryRecord(
         date=entry.made_at,

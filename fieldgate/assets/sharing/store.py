@@ -92,7 +92,11 @@ class AssignmentStore:
         return _Queries(self._database)
 
     async def change(
-        self, uids: Collection[str], work: "Callable[[SharingTransaction], Result]", *, is_dry_run: bool = False
+        self,
+        uids: Collection[str],
+        work: "Callable[[SharingTransaction], Result]",
+        *,
+        is_dry_run: bool = False,
     ) -> Result:
         """Run a function that changes assignments in a transaction. The assets are locked, except in a dry run."""
         if is_dry_run:
@@ -100,7 +104,9 @@ class AssignmentStore:
 
         def run(connection: Connection) -> Result:
             if not self._database.is_sqlite:  # SQLite has one writer at a time
-                lock_assets(connection, self._database, in_values(self._database, assets.c.uid, uids))
+                lock_assets(
+                    connection, self._database, in_values(self._database, assets.c.uid, uids)
+                )
             return work(self.in_transaction(connection))
 
         return await self._database.write(run)
@@ -122,23 +128,35 @@ class AssignmentStore:
         return {each.id: each for each in found}
 
     async def get_asset_name(self, uid: str) -> str:
-        name = await self._database.scalar(select(assets.c.name).where(assets.c.uid == uid, is_live()))
+        name = await self._database.scalar(
+            select(assets.c.name).where(assets.c.uid == uid, is_live())
+        )
         if name is None:
             raise asset_not_found()
         return str(name)
 
-    async def history(self, asset_uid: str, page: PageRequest) -> tuple[int, list[tuple[Any, LoggedEffect]]]:
+    async def history(
+        self, asset_uid: str, page: PageRequest
+    ) -> tuple[int, list[tuple[Any, LoggedEffect]]]:
         """Return the number of effects, and a page of them with their entries of the log, newest first."""
         is_change = (log.c.object_uid == asset_uid) & (log.c.effect_count > 0)
         last = func.sum(log.c.effect_count).over(order_by=log.c.id.desc())
-        counted = select(log.c.id, log.c.effect_count, last.label("last")).where(is_change).subquery()
+        counted = (
+            select(log.c.id, log.c.effect_count, last.label("last")).where(is_change).subquery()
+        )
         first = counted.c.last - counted.c.effect_count
-        entries = select(log, first.label("first")).join_from(log, counted, log.c.id == counted.c.id)
+        entries = select(log, first.label("first")).join_from(
+            log, counted, log.c.id == counted.c.id
+        )
         on_page = (counted.c.last > page.offset, first < page.offset + page.limit)
         async with self._database.read_transaction() as connection:
             total = await connection.execute(select(func.sum(log.c.effect_count)).where(is_change))
-            rows = (await connection.execute(entries.where(*on_page).order_by(log.c.id.desc()))).all()
-        effects = [(row, effect) for row in rows for effect in reversed(logged_effects(row.details))]
+            rows = (
+                await connection.execute(entries.where(*on_page).order_by(log.c.id.desc()))
+            ).all()
+        effects = [
+            (row, effect) for row in rows for effect in reversed(logged_effects(row.details))
+        ]
         start = page.offset - rows[0].first if rows else 0
         return int(total.scalar() or 0), effects[start : start + page.limit]
 
@@ -147,14 +165,20 @@ class SharingTransaction:
     """Reads and writes assignments in one transaction."""
 
     def __init__(
-        self, database: Database, data_versions: DataVersions, queries: "_Queries", connection: Connection
+        self,
+        database: Database,
+        data_versions: DataVersions,
+        queries: "_Queries",
+        connection: Connection,
     ) -> None:
         self._database = database
         self._data_versions = data_versions
         self._queries = queries
         self._connection = connection
 
-    def find_grantees(self, names: Iterable[str], by: Caller, uids: Collection[str]) -> dict[str, Grantee]:
+    def find_grantees(
+        self, names: Iterable[str], by: Caller, uids: Collection[str]
+    ) -> dict[str, Grantee]:
         """Return users, including disabled ones, by `username_key`, and teams by `team:` and name or uid.
 
         The caller can name own teams, superusers all of them; and by uid teams that have permissions on the assets, or
@@ -163,35 +187,59 @@ class SharingTransaction:
         names = set(names)
         keys = {username_key(name) for name in names}
         rows = self._queries.users.execute(self._connection, keys=list(keys))
-        found = {key: Grantee(id_, name, disabled_at is None, uid) for key, id_, name, disabled_at, uid in rows}
-        if named := [name.removeprefix(TEAM_PREFIX) for name in names if name.startswith(TEAM_PREFIX)]:
+        found = {
+            key: Grantee(id_, name, disabled_at is None, uid)
+            for key, id_, name, disabled_at, uid in rows
+        }
+        if named := [
+            name.removeprefix(TEAM_PREFIX) for name in names if name.startswith(TEAM_PREFIX)
+        ]:
             is_known = team_members.c.user_id == by.id
             known = select(team_members.c.team_id).where(true() if by.sees_everything else is_known)
             is_on_asset = assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id))
             holding = select(assignments.c.user_id).join_from(assignments, assets, is_on_asset)
-            found |= self._find_teams(named, known, holding.where(in_values(self._database, assets.c.uid, uids)))
+            found |= self._find_teams(
+                named, known, holding.where(in_values(self._database, assets.c.uid, uids))
+            )
         return found
 
-    def _find_teams(self, names: Collection[str], known: Select[Any], holding: Select[Any]) -> dict[str, Grantee]:
+    def _find_teams(
+        self, names: Collection[str], known: Select[Any], holding: Select[Any]
+    ) -> dict[str, Grantee]:
         keys = list(map(username_key, names))
-        columns = (users.c.id, users.c.username, users.c.uid, teams.c.name_key, teams.c.id.in_(known).label("is_known"))
+        columns = (
+            users.c.id,
+            users.c.username,
+            users.c.uid,
+            teams.c.name_key,
+            teams.c.id.in_(known).label("is_known"),
+        )
         by_uid = in_values(self._database, users.c.uid, names)
         by_name = in_values(self._database, teams.c.name_key, keys) & teams.c.id.in_(known)
         query = select(*columns).join_from(teams, users, users.c.id == teams.c.id)
-        query = query.where(or_(by_uid & or_(teams.c.id.in_(known), teams.c.id.in_(holding)), by_name))
+        query = query.where(
+            or_(by_uid & or_(teams.c.id.in_(known), teams.c.id.in_(holding)), by_name)
+        )
         found: dict[str, Grantee] = {}
         ambiguous = set()
         for row in self._connection.execute(query):
             team = Grantee(row.id, row.username, uid=row.uid)
             found[username_key(TEAM_PREFIX + row.uid)] = team
-            if row.is_known and found.setdefault(name := TEAM_PREFIX + row.name_key, team) is not team:
+            if (
+                row.is_known
+                and found.setdefault(name := TEAM_PREFIX + row.name_key, team) is not team
+            ):
                 ambiguous.add(name)
         return {key: team for key, team in found.items() if key not in ambiguous}
 
     def find_inside(self, collection_ids: Iterable[int]) -> Sequence[str]:
         """Return the uids of assets in collections, which pass permissions on to them."""
         is_inside = in_values(self._database, assets.c.parent_id, list(collection_ids))
-        return self._connection.execute(select(assets.c.uid).where(is_inside, is_live())).scalars().all()
+        return (
+            self._connection.execute(select(assets.c.uid).where(is_inside, is_live()))
+            .scalars()
+            .all()
+        )
 
     def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
         """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
@@ -202,11 +250,15 @@ class SharingTransaction:
 
     def load_visible(self, asset: AuthorizedAsset, caller: Caller) -> AssetGrants:
         """Return an asset with the assignments that the caller can see, and perhaps others: use `visible_to`."""
-        grants = self.load(asset.uid, None if asset.may_manage else (effective_user_id(caller), asset.owner_id))
+        grants = self.load(
+            asset.uid, None if asset.may_manage else (effective_user_id(caller), asset.owner_id)
+        )
         grants.authorize(caller)
         return grants
 
-    def load_many(self, uids: Collection[str], user_ids: Collection[int] | None = None) -> list[AssetGrants]:
+    def load_many(
+        self, uids: Collection[str], user_ids: Collection[int] | None = None
+    ) -> list[AssetGrants]:
         """Like `load` for several assets, in order of id. Unknown uids are left out."""
         queries, connection = self._queries, self._connection
         found = queries.assets.execute(connection, uids=list(uids))
@@ -215,12 +267,16 @@ class SharingTransaction:
             rows = queries.assignments.execute(connection, asset_ids=asset_ids)
         else:
             some = list({*user_ids, PUBLIC_USER_ID})
-            rows = queries.assignments_of_users.execute(connection, asset_ids=asset_ids, user_ids=some)
+            rows = queries.assignments_of_users.execute(
+                connection, asset_ids=asset_ids, user_ids=some
+            )
         stored, grantees = self.run_by_cost(len(rows), _group_assignments, rows)
         members = self._load_members(grantees, user_ids)
         return [_to_grants(row, stored, grantees, members) for row in found]
 
-    def _load_members(self, grantees: dict[int, Grantee], user_ids: Collection[int] | None) -> TeamsByUser:
+    def _load_members(
+        self, grantees: dict[int, Grantee], user_ids: Collection[int] | None
+    ) -> TeamsByUser:
         """Return the teams of all their members, or of some users. Adds the members to `grantees`."""
         found = TeamsByUser(list)
         team_ids = [grantee.id for grantee in grantees.values() if grantee.is_team]
@@ -236,7 +292,13 @@ class SharingTransaction:
             grantees.setdefault(user_id, Grantee(user_id, username, disabled_at is None, uid))
         return found
 
-    def write(self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None) -> None:
+    def write(
+        self,
+        action: Action,
+        by: User,
+        changes: Iterable[PermissionChange],
+        source: str | None = None,
+    ) -> None:
         """Write changes and their entries of the log. Rows that do not change keep their uid.
 
         `source` is the uid of the asset that was cloned.
@@ -256,9 +318,17 @@ class SharingTransaction:
         """Keep users from leaving, before their assignments are locked: those who leave lock them in this order."""
         if self._database.is_sqlite:
             return
-        present = select(users.c.id).where(in_values(self._database, users.c.id, ids)).order_by(users.c.id)
-        if len(self._connection.execute(present.with_for_update(read=True, key_share=True)).all()) < len(ids):
-            raise NotFound(Message("Somebody whose permissions this changes has just left. Please try again."))
+        present = (
+            select(users.c.id)
+            .where(in_values(self._database, users.c.id, ids))
+            .order_by(users.c.id)
+        )
+        if len(
+            self._connection.execute(present.with_for_update(read=True, key_share=True)).all()
+        ) < len(ids):
+            raise NotFound(
+                Message("Somebody whose permissions this changes has just left. Please try again.")
+            )
 
     def run_by_cost(
         self, cost: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
@@ -278,18 +348,31 @@ class _Queries:
     def __init__(self, database: Database) -> None:
         self.users = PreparedQuery(
             database,
-            select(users.c.username_key, users.c.id, users.c.username, users.c.disabled_at, users.c.uid).where(
-                in_bound_list(database, users.c.username_key, "keys", Text)
-            ),
+            select(
+                users.c.username_key, users.c.id, users.c.username, users.c.disabled_at, users.c.uid
+            ).where(in_bound_list(database, users.c.username_key, "keys", Text)),
         )
         self.assets = PreparedQuery(
-            database, _select_assets().where(in_bound_list(database, assets.c.uid, "uids", Text)).order_by(assets.c.id)
+            database,
+            _select_assets()
+            .where(in_bound_list(database, assets.c.uid, "uids", Text))
+            .order_by(assets.c.id),
         )
         is_on_asset = in_bound_list(database, assignments.c.asset_id, "asset_ids")
-        of_users = select(team_members.c.team_id).where(in_bound_list(database, team_members.c.user_id, "user_ids"))
-        is_of_user = in_bound_list(database, assignments.c.user_id, "user_ids") | assignments.c.user_id.in_(of_users)
+        of_users = select(team_members.c.team_id).where(
+            in_bound_list(database, team_members.c.user_id, "user_ids")
+        )
+        is_of_user = in_bound_list(
+            database, assignments.c.user_id, "user_ids"
+        ) | assignments.c.user_id.in_(of_users)
         members = (
-            select(team_members.c.team_id, users.c.id, users.c.username, users.c.disabled_at, users.c.uid)
+            select(
+                team_members.c.team_id,
+                users.c.id,
+                users.c.username,
+                users.c.disabled_at,
+                users.c.uid,
+            )
             .join_from(team_members, users, users.c.id == team_members.c.user_id)
             .where(in_bound_list(database, team_members.c.team_id, "team_ids"))
             .order_by(team_members.c.user_id, team_members.c.team_id)
@@ -298,10 +381,18 @@ class _Queries:
         self.members = PreparedQuery(database, members)
         self.members_of_users = PreparedQuery(database, members.where(is_of_some))
         self.assignments = PreparedQuery(database, _select_assignments(is_on_asset))
-        self.assignments_of_users = PreparedQuery(database, _select_assignments(is_on_asset, is_of_user))
-        has_ended = and_(is_on_asset, in_bound_list(database, assignments.c.user_id, "user_ids"), not_(has_not_ended()))
+        self.assignments_of_users = PreparedQuery(
+            database, _select_assignments(is_on_asset, is_of_user)
+        )
+        has_ended = and_(
+            is_on_asset,
+            in_bound_list(database, assignments.c.user_id, "user_ids"),
+            not_(has_not_ended()),
+        )
         removed = in_bound_list(database, assignments.c.id, "deleted_ids") | has_ended
-        self.removal = PreparedQuery(database, assignments.delete().where(removed).returning(assignments.c.id))
+        self.removal = PreparedQuery(
+            database, assignments.delete().where(removed).returning(assignments.c.id)
+        )
 
 
 def _select_assets() -> Select[Any]:
@@ -350,11 +441,17 @@ def _select_assignments(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _to_grants(
-    row: Sequence[Any], stored: dict[int, StoredByUser], grantees: dict[int, Grantee], members: TeamsByUser
+    row: Sequence[Any],
+    stored: dict[int, StoredByUser],
+    grantees: dict[int, Grantee],
+    members: TeamsByUser,
 ) -> AssetGrants:
     """Return an asset of a row, with its assignments among these. Adds the owners to `grantees`."""
     id_, uid, asset_type, owner_id, parent_id, collection_uid, collection_owner_id, name = row[:8]
-    for user_id, username, disabled_at, user_uid in ((owner_id, *row[8:11]), (collection_owner_id, *row[11:])):
+    for user_id, username, disabled_at, user_uid in (
+        (owner_id, *row[8:11]),
+        (collection_owner_id, *row[11:]),
+    ):
         if user_id is not None:
             grantees[user_id] = Grantee(user_id, username, disabled_at is None, user_uid)
     direct, on_collection = stored.get(id_, {}), stored.get(parent_id, {})
@@ -380,16 +477,32 @@ def _to_grants(
     )
 
 
-def _group_assignments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, StoredByUser], dict[int, Grantee]]:
+def _group_assignments(
+    rows: Iterable[Sequence[Any]],
+) -> tuple[dict[int, StoredByUser], dict[int, Grantee]]:
     """Return assignments by asset and user, and the users by id."""
     stored: dict[int, StoredByUser] = defaultdict(lambda: defaultdict(list))
     grantees: dict[int, Grantee] = {}
-    for id_, uid, asset_id, user_id, permission, is_denied, filters, end, username, disabled_at, user_uid in rows:
+    for (
+        id_,
+        uid,
+        asset_id,
+        user_id,
+        permission,
+        is_denied,
+        filters,
+        end,
+        username,
+        disabled_at,
+        user_uid,
+    ) in rows:
         if user_id not in grantees:
             grantees[user_id] = Grantee(user_id, username, disabled_at is None, user_uid)
         parsed = None if filters is None else decode_filters(filters)
         expires_at = None if end is None else Timestamp.unpack(end)
-        assignment = StoredAssignment(permission, bool(is_denied), parsed, expires_at, id=id_, uid=uid)
+        assignment = StoredAssignment(
+            permission, bool(is_denied), parsed, expires_at, id=id_, uid=uid
+        )
         stored[asset_id][user_id].append(assignment)
     return stored, grantees
 
@@ -397,7 +510,9 @@ def _group_assignments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, StoredB
 def decode_filters(stored: str | dict[str, Any]) -> Filters | None:
     """The engine's connections to PostgreSQL decode JSON, the driver's own do not."""
     filters = msgspec.json.decode(stored) if isinstance(stored, str) else stored
-    return None if filters is None else {codename: tuple(given) for codename, given in filters.items()}
+    return (
+        None if filters is None else {codename: tuple(given) for codename, given in filters.items()}
+    )
 
 
 Row = dict[str, object]
@@ -473,8 +588,19 @@ def _new_rows(changes: Iterable[PermissionChange], timestamp: int) -> list[Row]:
 def _updates(change: PermissionChange) -> Iterable[Row]:
     """New filters and ends of assignments that stay."""
     before, after = change.before, change.after
-    changed = {effect.permission for effect in change.effects if effect.kind in (EffectKind.FILTERED, EffectKind.ENDS)}
+    changed = {
+        effect.permission
+        for effect in change.effects
+        if effect.kind in (EffectKind.FILTERED, EffectKind.ENDS)
+    }
     for row in change.asset.scope.direct[change.user.id] if changed else ():
-        if isinstance(row, StoredAssignment) and row.permission in changed & before.granted & after.granted:
+        if (
+            isinstance(row, StoredAssignment)
+            and row.permission in changed & before.granted & after.granted
+        ):
             filters = after.filters if row.permission == PARTIAL else None
-            yield {"row_id": row.id, "new_filters": filters, "new_end": after.ends.get(row.permission)}
+            yield {
+                "row_id": row.id,
+                "new_filters": filters,
+                "new_end": after.ends.get(row.permission),
+            }

@@ -43,12 +43,16 @@ class TeamAssets:
         self._database = database
         self._store = store
 
-    async def page(self, caller: User, team_id: int, page: PageRequest) -> tuple[int, list[TeamAsset]]:
+    async def page(
+        self, caller: User, team_id: int, page: PageRequest
+    ) -> tuple[int, list[TeamAsset]]:
         """Return the number of assets that a team can use and a caller can see, and a page of them, newest first."""
 
         def held(transaction: SharingTransaction) -> list[TeamAsset]:
             loaded = {each.uid: each for each in transaction.load_many(uids, [team_id])}
-            found = [(each, _state(each.scope, team_id)) for uid in uids if (each := loaded.get(uid))]
+            found = [
+                (each, _state(each.scope, team_id)) for uid in uids if (each := loaded.get(uid))
+            ]
             return [TeamAsset(asset, *_held(asset, state)) for asset, state in found]
 
         count, uids = await self._uids(caller, team_id, page)
@@ -58,11 +62,15 @@ class TeamAssets:
         """Return how many assets teams can use and a caller can see."""
         is_on_asset = assignments.c.asset_id.in_((assets.c.id, assets.c.parent_id))
         query = select(assignments.c.user_id, func.count(assets.c.id.distinct()).label("number"))
-        query = query.join_from(assignments, assets, is_on_asset).where(_is_granted(team_ids), is_live())
+        query = query.join_from(assignments, assets, is_on_asset).where(
+            _is_granted(team_ids), is_live()
+        )
         found = await self._database.all(only_listed(query, caller).group_by(assignments.c.user_id))
         return Counter({row.user_id: row.number for row in found})
 
-    async def gained(self, caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
+    async def gained(
+        self, caller: User, team_id: int, people: Mapping[int, str]
+    ) -> list[TeamAsset]:
         """Return what people have only through a team, or would have, on assets that a caller can see.
 
         Those who do not manage an asset learn what the team may do with it, not what others may do already. `people`
@@ -71,26 +79,39 @@ class TeamAssets:
 
         def compare(transaction: SharingTransaction) -> list[TeamAsset]:
             loaded = transaction.load_many(uids, [team_id, caller.id, *people])
-            return transaction.run_by_cost(len(loaded) * len(people), _compare, loaded, caller, team_id, people)
+            return transaction.run_by_cost(
+                len(loaded) * len(people), _compare, loaded, caller, team_id, people
+            )
 
         limit = max(1, min(MAX_PREVIEWED_ASSETS, MAX_COMPARISONS // max(1, len(people))))
         _, uids = await self._uids(caller, team_id, PageRequest(limit, 0))
         return await self._store.change(uids, compare, is_dry_run=True)
 
-    async def _uids(self, caller: User, team_id: int, page: PageRequest) -> tuple[int, Sequence[str]]:
+    async def _uids(
+        self, caller: User, team_id: int, page: PageRequest
+    ) -> tuple[int, Sequence[str]]:
         order = [assets.c.modified_at.desc(), assets.c.id]
-        found = await paginate(self._database, _select_assets(caller, team_id), page, order_by=order)
+        found = await paginate(
+            self._database, _select_assets(caller, team_id), page, order_by=order
+        )
         return found.total, [row.uid for row in found.rows]
 
 
-async def log_deleted_teams(connection: AsyncConnection, by: Caller, team_ids: Collection[int]) -> None:
+async def log_deleted_teams(
+    connection: AsyncConnection, by: Caller, team_ids: Collection[int]
+) -> None:
     """Add an entry to the log for each asset and team that is deleted next. Locks the teams: they get no more."""
     locked = select(users.c.id).where(users.c.id.in_(team_ids)).order_by(users.c.id)
     await connection.execute(locked.with_for_update())
-    asset, team = (assets.c.uid, assets.c.name, assets.c.owner_id), (users.c.id, users.c.uid, users.c.username)
+    asset, team = (
+        (assets.c.uid, assets.c.name, assets.c.owner_id),
+        (users.c.id, users.c.uid, users.c.username),
+    )
     joined = select(*asset, *team, assignments.c.permission).join_from(assignments, assets)
     held = joined.join(users, users.c.id == assignments.c.user_id).where(_is_granted(team_ids))
-    rows = await connection.execute(held.order_by(assets.c.id, users.c.id, assignments.c.permission))
+    rows = await connection.execute(
+        held.order_by(assets.c.id, users.c.id, assignments.c.permission)
+    )
     entries = []
     for key, group in groupby(rows, lambda row: row[:6]):
         removed = [Effect(row.permission, EffectKind.REMOVED, EffectReason.ASKED) for row in group]
@@ -107,7 +128,9 @@ async def log_deleted_teams(connection: AsyncConnection, by: Caller, team_ids: C
     await write_log(connection, by, *entries)
 
 
-def _compare(loaded: Iterable[AssetGrants], caller: User, team_id: int, people: Mapping[int, str]) -> list[TeamAsset]:
+def _compare(
+    loaded: Iterable[AssetGrants], caller: User, team_id: int, people: Mapping[int, str]
+) -> list[TeamAsset]:
     found = []
     for asset in loaded:
         of_team = TeamAsset(asset, *_held(asset, _state(asset.scope, team_id)))
@@ -140,4 +163,6 @@ def _state(scope: AssignmentScope, user_id: int, *team_ids: int) -> PermissionSt
 
 
 def _held(asset: AssetGrants, state: PermissionState) -> tuple[Codenames, Filters]:
-    return rules.own_permissions(state, asset.asset_type), rules.own_filters(state, asset.asset_type)
+    return rules.own_permissions(state, asset.asset_type), rules.own_filters(
+        state, asset.asset_type
+    )

@@ -40,17 +40,27 @@ class Transfer(msgspec.Struct, frozen=True):
     owner_id: int
     new_owner_id: int
     by: User
-    asset_ids: tuple[int, ...] | None = None  # None: all. Of some, the former owner keeps `manage_asset`
+    asset_ids: tuple[int, ...] | None = (
+        None  # None: all. Of some, the former owner keeps `manage_asset`
+    )
 
     @property
     def is_moved(self) -> ColumnElement[bool]:
         """Everything includes the trash: the former owner could restore from it."""
         is_owned = assets.c.owner_id == self.owner_id
-        return is_owned if self.asset_ids is None else and_(is_owned, is_live(), assets.c.id.in_(self.asset_ids))
+        return (
+            is_owned
+            if self.asset_ids is None
+            else and_(is_owned, is_live(), assets.c.id.in_(self.asset_ids))
+        )
 
     def kept_permissions(self, asset_type: str) -> Codenames:
         """What the former owner can do afterwards."""
-        return frozenset() if self.asset_ids is None else rules.with_implied(["manage_asset"], asset_type)
+        return (
+            frozenset()
+            if self.asset_ids is None
+            else rules.with_implied(["manage_asset"], asset_type)
+        )
 
 
 class OwnershipStore:
@@ -67,7 +77,9 @@ class OwnershipStore:
             await connection.run_sync(lock_assets, self._database, transfer.is_moved)
             # Nobody creates an asset or an assignment for them before the transfer is done.
             both = users.c.id.in_((transfer.owner_id, transfer.new_owner_id))
-            await connection.execute(select(users.c.id).where(both).order_by(users.c.id).with_for_update())
+            await connection.execute(
+                select(users.c.id).where(both).order_by(users.c.id).with_for_update()
+            )
             counts = await _count(connection, transfer)
             await move_assets(connection, transfer)
             await self._data_versions.bump(connection, TOPIC)
@@ -79,10 +91,14 @@ async def move_assets(connection: AsyncConnection, transfer: Transfer) -> None:
     await write_log(connection, transfer.by, *await _log_entries(connection, transfer))
     await connection.execute(assignments.delete().where(_is_replaced(transfer)))
     types: dict[int, str] = {}
-    for row in await connection.execute(select(assets.c.id, assets.c.asset_type).where(transfer.is_moved)):
+    for row in await connection.execute(
+        select(assets.c.id, assets.c.asset_type).where(transfer.is_moved)
+    ):
         types[row.id] = row.asset_type
     await insert_rows(connection, assignments, _kept_rows(transfer, types))
-    await connection.execute(assets.update().where(transfer.is_moved).values(owner_id=transfer.new_owner_id))
+    await connection.execute(
+        assets.update().where(transfer.is_moved).values(owner_id=transfer.new_owner_id)
+    )
 
 
 def _kept_rows(transfer: Transfer, types: Mapping[int, str]) -> list[dict[str, object]]:
@@ -90,7 +106,13 @@ def _kept_rows(transfer: Transfer, types: Mapping[int, str]) -> list[dict[str, o
     common = {"user_id": transfer.owner_id, "is_denied": False, "filters": None, "expires_at": None}
     timestamp = Timestamp.pack(now())
     return [
-        {**common, "uid": new_uid("p"), "asset_id": asset_id, "permission": permission, "created_at": timestamp}
+        {
+            **common,
+            "uid": new_uid("p"),
+            "asset_id": asset_id,
+            "permission": permission,
+            "created_at": timestamp,
+        }
         for asset_id, asset_type in types.items()
         for permission in sorted(transfer.kept_permissions(asset_type))
     ]
@@ -98,9 +120,13 @@ def _kept_rows(transfer: Transfer, types: Mapping[int, str]) -> list[dict[str, o
 
 async def _count(connection: AsyncConnection, transfer: Transfer) -> TransferCounts:
     by_type = select(assets.c.asset_type, func.count().label("number")).where(transfer.is_moved)
-    found = await connection.execute(by_type.group_by(assets.c.asset_type).order_by(assets.c.asset_type))
+    found = await connection.execute(
+        by_type.group_by(assets.c.asset_type).order_by(assets.c.asset_type)
+    )
     counts = {row.asset_type: row.number for row in found}
-    replaced = select(func.count()).select_from(assignments).where(_is_replaced(transfer), has_not_ended())
+    replaced = (
+        select(func.count()).select_from(assignments).where(_is_replaced(transfer), has_not_ended())
+    )
     return TransferCounts(counts, (await connection.execute(replaced)).scalar_one())
 
 
@@ -117,16 +143,25 @@ async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[
     """
     found = select(users.c.id, users.c.uid, users.c.username)
     both = found.where(users.c.id.in_((transfer.owner_id, transfer.new_owner_id)))
-    people = {row.id: LogUser(row.id, row.uid, row.username) for row in await connection.execute(both)}
+    people = {
+        row.id: LogUser(row.id, row.uid, row.username) for row in await connection.execute(both)
+    }
     held: dict[int, set[str]] = defaultdict(set)
-    granted = select(assignments.c.asset_id, assignments.c.permission).where(_is_replaced(transfer), has_not_ended())
-    for asset_id, permission in await connection.execute(granted.where(assignments.c.is_denied.is_(False))):
+    granted = select(assignments.c.asset_id, assignments.c.permission).where(
+        _is_replaced(transfer), has_not_ended()
+    )
+    for asset_id, permission in await connection.execute(
+        granted.where(assignments.c.is_denied.is_(False))
+    ):
         held[asset_id].add(permission)
     moved = select(assets.c.id, assets.c.uid, assets.c.name, assets.c.asset_type)
     entries = []
     for row in await connection.execute(moved.where(transfer.is_moved).order_by(assets.c.id)):
         asset = LogObject("asset", row.uid, row.name, transfer.owner_id)
-        owner, kept = rules.owner_permissions(row.asset_type), transfer.kept_permissions(row.asset_type)
+        owner, kept = (
+            rules.owner_permissions(row.asset_type),
+            transfer.kept_permissions(row.asset_type),
+        )
         for user_id, action, before, after in (
             (transfer.owner_id, "modify-user-permissions", owner, kept),
             (transfer.new_owner_id, "transfer", held[row.id], owner),
@@ -134,13 +169,24 @@ async def _log_entries(connection: AsyncConnection, transfer: Transfer) -> list[
             effects = _effects(frozenset(before), frozenset(after))
             details = {"act": Action.TRANSFER.value}
             if effects or user_id == transfer.new_owner_id:
-                entries.append(permission_entry(asset, people[user_id], action, details, (before, after), effects))
+                entries.append(
+                    permission_entry(
+                        asset, people[user_id], action, details, (before, after), effects
+                    )
+                )
     return entries
 
 
 @lru_cache(256)
 def _effects(before: frozenset[str], after: frozenset[str]) -> list[EffectRow]:
-    gained = [Effect(each, EffectKind.GRANTED, EffectReason.ASKED) for each in sorted(after - before)]
-    asked = [Effect(each, EffectKind.REMOVED, EffectReason.ASKED) for each in sorted(before - after - {PARTIAL})]
+    gained = [
+        Effect(each, EffectKind.GRANTED, EffectReason.ASKED) for each in sorted(after - before)
+    ]
+    asked = [
+        Effect(each, EffectKind.REMOVED, EffectReason.ASKED)
+        for each in sorted(before - after - {PARTIAL})
+    ]
     partial = Effect(PARTIAL, EffectKind.REMOVED, EffectReason.CONTRADICTED, "manage_asset")
-    return list(map(effect_row, [*gained, *asked, *([partial] if PARTIAL in before - after else [])]))
+    return list(
+        map(effect_row, [*gained, *asked, *([partial] if PARTIAL in before - after else [])])
+    )

@@ -41,10 +41,14 @@ from fieldgate.i18n.languages import Language, LanguageCode
 from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
 
-END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed, so that the events do not depend on the current date
+END = datetime(
+    2026, 11, 1, tzinfo=UTC
+)  # fixed, so that the events do not depend on the current date
 START = END.replace(year=END.year - 15)
 HOUR_SECONDS, DAY_SECONDS = 60 * 60, 24 * 60 * 60
-MAX_JITTER = 0.9  # of the time between two events: below 1, so no two events start in the same second
+MAX_JITTER = (
+    0.9  # of the time between two events: below 1, so no two events start in the same second
+)
 
 
 def demo_events(count: int, reference_data: ReferenceData, seed: int = 0) -> Iterator[Event]:
@@ -52,7 +56,9 @@ def demo_events(count: int, reference_data: ReferenceData, seed: int = 0) -> Ite
     generator = _EventGenerator(reference_data, Random(seed))  # noqa: S311
     first, length = int(START.timestamp()), (END - START).total_seconds()
     for id_ in range(1, count + 1):
-        yield generator.event(id_, first + int(length * (id_ - 1 + MAX_JITTER * generator.chance()) / count))
+        yield generator.event(
+            id_, first + int(length * (id_ - 1 + MAX_JITTER * generator.chance()) / count)
+        )
 
 
 class _EventFacts(NamedTuple):
@@ -74,11 +80,17 @@ class _EventGenerator:
     def __init__(self, reference_data: ReferenceData, random: Random) -> None:
         self.chance = random.random
         self._countries = demo_countries(reference_data)
-        self._country_choices = weighted({country: country.weight for country in self._countries.values()})
-        profiles = {id_: profile for id_, profile in DEMO.disasters.items() if id_ in reference_data.types}
+        self._country_choices = weighted(
+            {country: country.weight for country in self._countries.values()}
+        )
+        profiles = {
+            id_: profile for id_, profile in DEMO.disasters.items() if id_ in reference_data.types
+        }
         self._type_choices = weighted({id_: profile.weight for id_, profile in profiles.items()})
         self._type_names = {
-            id_: text_tuple(reference_data.type_records.name(Language(code), id_) for code in LANGUAGE_CODES)
+            id_: text_tuple(
+                reference_data.type_records.name(Language(code), id_) for code in LANGUAGE_CODES
+            )
             for id_ in profiles
         }
         self._month_names = _month_names()
@@ -93,8 +105,12 @@ class _EventGenerator:
         countries = [country, *self._neighbours(country, pick(COUNTRY_COUNT_CHOICES) - 1)]
         dtype: int = pick(self._type_choices)
         start = datetime.fromtimestamp(start_seconds, UTC)
-        created = _capped_timestamp(start_seconds + 2 * HOUR_SECONDS + int(9 * DAY_SECONDS * chance() ** 3))
-        updated = _capped_timestamp(int(created.timestamp()) + int(90 * DAY_SECONDS * chance() ** 2))
+        created = _capped_timestamp(
+            start_seconds + 2 * HOUR_SECONDS + int(9 * DAY_SECONDS * chance() ** 3)
+        )
+        updated = _capped_timestamp(
+            int(created.timestamp()) + int(90 * DAY_SECONDS * chance() ** 2)
+        )
         place_names = joined_names(countries)
         facts = _EventFacts(
             id=id_,
@@ -160,17 +176,26 @@ class _EventGenerator:
             DEMO.comma,
             self._month_names[start.year, start.month],
         )
-        return {code: "".join(part[index] for part in parts) for index, code in enumerate(LANGUAGE_CODES)}
+        return {
+            code: "".join(part[index] for part in parts)
+            for index, code in enumerate(LANGUAGE_CODES)
+        }
 
-    def _summary(self, place_names: TextByLanguage, dtype: int, language_index: int, people: int) -> LocalizedText:
+    def _summary(
+        self, place_names: TextByLanguage, dtype: int, language_index: int, people: int
+    ) -> LocalizedText:
         affected = self._pick(DEMO.affected_sentences)
         response = (
-            self._pick(DEMO.response_sentences[DEMO.disasters[dtype].response_kind]) if self.chance() < 0.5 else None
+            self._pick(DEMO.response_sentences[DEMO.disasters[dtype].response_kind])
+            if self.chance() < 0.5
+            else None
         )
         summary: LocalizedText = {}
         for index in range(len(LANGUAGE_CODES)) if self.chance() < 0.1 else (language_index,):
             count = f"{people:,}".replace(",", DEMO.thousands_separator[index])
-            sentence = affected[index].format(place=escape(place_names[index], quote=False), people=count)
+            sentence = affected[index].format(
+                place=escape(place_names[index], quote=False), people=count
+            )
             text = sentence if response is None else f"{sentence} {response[index]}"
             summary[LANGUAGE_CODES[index]] = f"<p>{text}</p>"
         return summary
@@ -201,7 +226,9 @@ class _EventGenerator:
         id_, country = self._next_id("appeal"), facts.country
         self._appeal_counts[country.iso] += 1
         atype = self._pick(APPEAL_TYPE_CHOICES)
-        start = facts.created.replace(hour=0, minute=0, second=0) + timedelta(days=1 + int(20 * self.chance()))
+        start = facts.created.replace(hour=0, minute=0, second=0) + timedelta(
+            days=1 + int(20 * self.chance())
+        )
         end = start + timedelta(days=120 if atype == 0 else 365 + int(365 * self.chance()))
         beneficiaries = facts.people // (1 + int(9 * self.chance()))
         requested = float(_rounded(30_000 + beneficiaries * 60 * self.chance()))
@@ -223,7 +250,9 @@ class _EventGenerator:
         chance, people, code = self.chance, facts.people, facts.language
         reports = []
         for index in range(1 if chance() < 0.92 else 2):
-            timestamp = _capped_timestamp(int(facts.created.timestamp()) + (index + int(3 * chance())) * DAY_SECONDS)
+            timestamp = _capped_timestamp(
+                int(facts.created.timestamp()) + (index + int(3 * chance())) * DAY_SECONDS
+            )
             reports.append(
                 FieldReport(
                     id=self._next_id("report"),
@@ -268,7 +297,13 @@ class _EventGenerator:
         first, last = self._pick(DEMO.first_names), self._pick(DEMO.last_names)
         ctype, title = self._pick(DEMO.contact_roles)
         email = f"{first}.{last}@example.org".lower().replace("é", "e").replace("á", "a")
-        return Person(id=self._next_id("person"), ctype=ctype, name=f"{first} {last}", title=title, email=email)
+        return Person(
+            id=self._next_id("person"),
+            ctype=ctype,
+            name=f"{first} {last}",
+            title=title,
+            email=email,
+        )
 
     def _rare_fields(self, facts: _EventFacts) -> dict[str, Any]:
         """Fields that only few events have."""
@@ -284,14 +319,18 @@ class _EventGenerator:
             districts = list(enumerate(DEMO.districts, start=1))[:count]
             fields["districts"] = tuple(
                 [
-                    District(id=country.id * 10 + index, name=name, code=f"{country.iso3}{index:02}")
+                    District(
+                        id=country.id * 10 + index, name=name, code=f"{country.iso3}{index:02}"
+                    )
                     for index, name in districts
                 ]
             )
         if chance() < 0.2:
             figure = f"{100 + int(900 * chance())}"
             deck: LocalizedText = dict(zip(LANGUAGE_CODES, DEMO.volunteers_label, strict=True))
-            fields["key_figures"] = (KeyFigure(id=self._next_id("figure"), number=figure, deck=deck, source="Demo"),)
+            fields["key_figures"] = (
+                KeyFigure(id=self._next_id("figure"), number=figure, deck=deck, source="Demo"),
+            )
         if chance() < 0.2:
             title: LocalizedText = dict(zip(LANGUAGE_CODES, DEMO.map_title, strict=True))
             url = f"https://example.org/maps/{facts.id}"

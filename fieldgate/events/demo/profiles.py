@@ -62,7 +62,12 @@ def weighted(weights: Mapping[Any, int]) -> Sequence[Any]:
 COUNTRY_COUNT_CHOICES = weighted({1: 92, 2: 5, 3: 2, 4: 1})
 SEVERITY_CHOICES = weighted({0: 70, 1: 22, 2: 8})
 VISIBILITY_CHOICES = weighted(
-    {Visibility.PUBLIC: 980, Visibility.MOVEMENT: 12, Visibility.SOCIETIES: 5, Visibility.SECRETARIAT: 3}
+    {
+        Visibility.PUBLIC: 980,
+        Visibility.MOVEMENT: 12,
+        Visibility.SOCIETIES: 5,
+        Visibility.SECRETARIAT: 3,
+    }
 )
 APPEAL_TYPE_CHOICES = weighted({0: 76, 1: 17, 3: 5, 2: 2})
 
@@ -88,11 +93,15 @@ def demo_countries(reference_data: ReferenceData) -> dict[int, DemoCountry]:
             iso3=country.iso3 or "",
             language_index=_language_index(country.iso3 or ""),
             names=text_tuple(
-                reference_data.country_records.name(Language(code), country.id) for code in LANGUAGE_CODES
+                reference_data.country_records.name(Language(code), country.id)
+                for code in LANGUAGE_CODES
             ),
-            weight=REGION_WEIGHTS.get(country.region or 0, 1) * (4 if country.iso3 in DEMO.prone_countries else 1),
+            weight=REGION_WEIGHTS.get(country.region or 0, 1)
+            * (4 if country.iso3 in DEMO.prone_countries else 1),
             neighbour_ids=tuple(
-                other.id for other in eligible if other.region == country.region and other is not country
+                other.id
+                for other in eligible
+                if other.region == country.region and other is not country
             ),
         )
         for country in eligible
@@ -100,7 +109,9 @@ def demo_countries(reference_data: ReferenceData) -> dict[int, DemoCountry]:
 
 
 def _is_eligible(country: Country) -> bool:
-    is_state = country.record_type == 1 and country.independent is True and not country.is_deprecated
+    is_state = (
+        country.record_type == 1 and country.independent is True and not country.is_deprecated
+    )
     return is_state and country.region is not None and bool(country.iso) and bool(country.iso3)
 
 
@@ -116,7 +127,9 @@ def joined_names(countries: Sequence[DemoCountry]) -> TextByLanguage:
         return countries[0].names
     both = (
         first + comma + second
-        for first, comma, second in zip(countries[0].names, DEMO.comma, countries[1].names, strict=True)
+        for first, comma, second in zip(
+            countries[0].names, DEMO.comma, countries[1].names, strict=True
+        )
     )
     if len(countries) == 2:
         return text_tuple(both)

@@ -43,7 +43,11 @@ def encode_feed_start(records: Sequence[bytes], context: FileContext) -> bytes:
         f"<updated>{updated}</updated>",
         f"<author><name>{AUTHOR}</name></author>",
         f"<generator>{AUTHOR}</generator>",
-        *[f'<link rel="{rel}" type="{kind}" href="{_escape(url)}"/>' for rel, url, kind in targets if url],
+        *[
+            f'<link rel="{rel}" type="{kind}" href="{_escape(url)}"/>'
+            for rel, url, kind in targets
+            if url
+        ],
     ]
     return ("\n".join(lines) + "\n").encode()
 
@@ -55,7 +59,9 @@ def encode_entries(records: Sequence[bytes], context: FileContext) -> bytes:
 def _entry(event: FeedEvent, context: FileContext) -> str:
     url = _escape(context.event_url(event.id))
     terms = [("disaster_type", event.dtype.name, event.dtype.name)] if event.dtype else []
-    terms += [("country", country.iso3 or country.name, country.name) for country in event.countries]
+    terms += [
+        ("country", country.iso3 or country.name, country.name) for country in event.countries
+    ]
     lines = [
         "<entry>",
         f"<id>{url}</id>",
@@ -84,7 +90,9 @@ def _summary(event: FeedEvent, context: FileContext) -> str:
         facts.append(format_list([country.name for country in event.countries], locale=locale))
     if event.num_affected is not None:
         number = format_decimal(event.num_affected, locale=locale)
-        facts.append(translate(Message("People affected: {number}", number=number), context.language))
+        facts.append(
+            translate(Message("People affected: {number}", number=number), context.language)
+        )
     text = to_plain_text(event.summary)
     if len(text) > MAX_SUMMARY_CHARS:
         text = text[:MAX_SUMMARY_CHARS].rstrip() + "…"

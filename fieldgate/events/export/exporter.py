@@ -28,7 +28,9 @@ ALL_EVENTS = PageRequest(2**31)
 class EventExporter:
     """Streams exports, a limited number at a time (`Exports`). There is one per process."""
 
-    def __init__(self, search: EventSearch, exports: Exports, *, batch_size: int = BATCH_SIZE) -> None:
+    def __init__(
+        self, search: EventSearch, exports: Exports, *, batch_size: int = BATCH_SIZE
+    ) -> None:
         self._search = search
         self._exports = exports
         self._batch_size = batch_size
@@ -45,7 +47,11 @@ class EventExporter:
         return self._exports.stream(self._chunks(filters, scope, serializer, context), caller)
 
     async def _chunks(
-        self, filters: EventFilters, scope: ViewerScope, serializer: EventSerializer, context: FileContext
+        self,
+        filters: EventFilters,
+        scope: ViewerScope,
+        serializer: EventSerializer,
+        context: FileContext,
     ) -> Chunks:
         records = self._record_batches(filters, scope, context.language, serializer.shape)
         async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
@@ -56,7 +62,9 @@ class EventExporter:
         self, filters: EventFilters, scope: ViewerScope, language: Language, shape: RecordShape
     ) -> RecordBatches:
         """Yield all matching records in batches; rows are joined, those of a batch are one element."""
-        ids = await self._search.read(lambda state, snapshot: _all_ids(state, filters, scope, language, snapshot))
+        ids = await self._search.read(
+            lambda state, snapshot: _all_ids(state, filters, scope, language, snapshot)
+        )
         for offset in range(0, len(ids), self._batch_size):
             some = ids[offset : offset + self._batch_size]
             renderer, documents = await self._search.read(
@@ -67,7 +75,11 @@ class EventExporter:
 
 
 async def _all_ids(
-    state: EventState, filters: EventFilters, scope: ViewerScope, language: Language, snapshot: Snapshot | None
+    state: EventState,
+    filters: EventFilters,
+    scope: ViewerScope,
+    language: Language,
+    snapshot: Snapshot | None,
 ) -> "array[int]":
     """The ids of all matching events."""
     _, ids = await state.matching_ids(filters, scope, language, ALL_EVENTS, snapshot)
@@ -75,7 +87,11 @@ async def _all_ids(
 
 
 async def _read_batch(
-    state: EventState, ids: Sequence[int], scope: ViewerScope, language: Language, snapshot: Snapshot | None
+    state: EventState,
+    ids: Sequence[int],
+    scope: ViewerScope,
+    language: Language,
+    snapshot: Snapshot | None,
 ) -> tuple[DocumentRenderer, list[bytes]]:
     return state.renderer(language), await state.visible_documents(ids, scope, snapshot)
 

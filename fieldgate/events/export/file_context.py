@@ -38,8 +38,12 @@ _NOT_FILTERS = PAGING_PARAMETERS | {"format", "ordering", "tableau", "hxl", "bom
 class FileFilters(EventFilters, frozen=True, kw_only=True):
     not_filters: ClassVar[frozenset[str]] = frozenset({"hxl", "bom"})
 
-    hxl: Annotated[bool, Meta(description="Add the row of HXL hashtags below the header of CSV and XLSX.")] = False
-    bom: Annotated[bool, Meta(description="Start CSV with a byte order mark, which Excel needs for UTF-8.")] = False
+    hxl: Annotated[
+        bool, Meta(description="Add the row of HXL hashtags below the header of CSV and XLSX.")
+    ] = False
+    bom: Annotated[
+        bool, Meta(description="Start CSV with a byte order mark, which Excel needs for UTF-8.")
+    ] = False
 
 
 check_filters(FileFilters)
@@ -50,7 +54,9 @@ class FileContext(msgspec.Struct, frozen=True, kw_only=True):
     reference_data: ReferenceData
     base_url: str = ""  # of the service
     self_url: str = ""  # of this file or page
-    list_url: str = ""  # of the list with the same filters: without paging and format, so it identifies a feed
+    list_url: str = (
+        ""  # of the list with the same filters: without paging and format, so it identifies a feed
+    )
     title: str = ""
     with_hashtags: bool = False  # the HXL row in tables
     with_bom: bool = False  # in CSV
@@ -61,12 +67,17 @@ class FileContext(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.base_url}/api/v2/event/{id_}/"
 
 
-async def file_context(request: ParsedRequest, query: FileFilters, reference_data: ReferenceData) -> FileContext:
+async def file_context(
+    request: ParsedRequest, query: FileFilters, reference_data: ReferenceData
+) -> FileContext:
     if request.format is Format.GEOJSON:
         await asyncio.to_thread(packaged_positions)  # the first call reads files
     if request.format in _TABLE_FORMATS:  # only these have options, and they need nothing else
         return FileContext(
-            language=request.language, reference_data=reference_data, with_hashtags=query.hxl, with_bom=query.bom
+            language=request.language,
+            reference_data=reference_data,
+            with_hashtags=query.hxl,
+            with_bom=query.bom,
         )
     given = request.query_params.items()
     filters = [(name, value) for name, value in given if name not in _NOT_FILTERS and value]
@@ -85,14 +96,24 @@ def attachment_header(query: FileFilters, context: FileContext, suffix: str, day
     """Content-Disposition with a name made from the filter and the date, in the language of the request."""
     kind = ("HXL",) if context.with_hashtags else ()
     name = file_name(query, context.reference_data, context.language, day, *kind)
-    return attachment(name, f".{suffix}", ascii_file_name(query, context.reference_data, day, *kind))
+    return attachment(
+        name, f".{suffix}", ascii_file_name(query, context.reference_data, day, *kind)
+    )
 
 
-def filter_words(filters: EventFilters, reference_data: ReferenceData, language: Language) -> list[str]:
+def filter_words(
+    filters: EventFilters, reference_data: ReferenceData, language: Language
+) -> list[str]:
     """What a filter narrows the list to: names of regions, countries, types and levels, dates, and search words."""
-    codes = [*([] if filters.countries__iso3 is None else [filters.countries__iso3]), *filters.countries__iso3__in]
+    codes = [
+        *([] if filters.countries__iso3 is None else [filters.countries__iso3]),
+        *filters.countries__iso3__in,
+    ]
     by_iso3 = map(reference_data.country_by_iso3, codes)
-    country_ids = [*filters.countries__in, *(country.id for country in by_iso3 if country is not None)]
+    country_ids = [
+        *filters.countries__in,
+        *(country.id for country in by_iso3 if country is not None),
+    ]
     type_ids = [*([] if filters.dtype is None else [filters.dtype]), *filters.dtype__in]
     levels = [*([] if filters.ifrc_severity_level is None else [filters.ifrc_severity_level])]
     levels += filters.ifrc_severity_level__in
@@ -102,8 +123,16 @@ def filter_words(filters: EventFilters, reference_data: ReferenceData, language:
 
     words = [
         *_names(filters.regions__in, REGION_NAMES, region_name),
-        *_names(country_ids, reference_data.countries, lambda id_: reference_data.country_records.name(language, id_)),
-        *_names(type_ids, reference_data.types, lambda id_: reference_data.type_records.name(language, id_)),
+        *_names(
+            country_ids,
+            reference_data.countries,
+            lambda id_: reference_data.country_records.name(language, id_),
+        ),
+        *_names(
+            type_ids,
+            reference_data.types,
+            lambda id_: reference_data.type_records.name(language, id_),
+        ),
         *_names(levels, (0, 1, 2), lambda level: translate(SEVERITY_NAMES[level], language)),
     ]
     since = filters.disaster_start_date__gte or filters.disaster_start_date__gt
@@ -122,14 +151,23 @@ def filter_title(filters: EventFilters, reference_data: ReferenceData, language:
     return title + ": " + ", ".join(words) if words else title
 
 
-def file_name(filters: EventFilters, reference_data: ReferenceData, language: Language, day: date, *kind: str) -> str:
+def file_name(
+    filters: EventFilters, reference_data: ReferenceData, language: Language, day: date, *kind: str
+) -> str:
     """The name of a file with what a filter selects, without its suffix. `kind` tells apart files of one suffix."""
     return dated_name(
-        [translate(Message("Emergencies"), language), *kind, *filter_words(filters, reference_data, language)], day
+        [
+            translate(Message("Emergencies"), language),
+            *kind,
+            *filter_words(filters, reference_data, language),
+        ],
+        day,
     )
 
 
-def ascii_file_name(filters: EventFilters, reference_data: ReferenceData, day: date, *kind: str) -> str:
+def ascii_file_name(
+    filters: EventFilters, reference_data: ReferenceData, day: date, *kind: str
+) -> str:
     """The same in English and in ASCII, for clients that know no other names."""
     return ascii_name(file_name(filters, reference_data, Language.ENGLISH, day, *kind))
 
@@ -160,7 +198,8 @@ class FeedAppeal(msgspec.Struct):
 
 
 FeedReport = msgspec.defstruct(
-    "FeedReport", [(source + name, int | None, None) for source in FIGURE_SOURCES for name in REPORT_FIGURES]
+    "FeedReport",
+    [(source + name, int | None, None) for source in FIGURE_SOURCES for name in REPORT_FIGURES],
 )
 
 

@@ -26,7 +26,11 @@ class PointGeometry(msgspec.Struct, frozen=True):
     type: Annotated[Literal["Point"], Meta(description="Kind of geometry.")]
     coordinates: Annotated[
         Sequence[float],  # generated clients do not know tuples
-        Meta(min_length=2, max_length=2, description="Longitude and latitude of a point in the country, in degrees."),
+        Meta(
+            min_length=2,
+            max_length=2,
+            description="Longitude and latitude of a point in the country, in degrees.",
+        ),
     ]
 
 
@@ -34,7 +38,9 @@ class ReportFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of field reports: each of the newest report that states it; null if unknown."""
 
     reported_affected: Annotated[int | None, Meta(description="People affected, by field reports.")]
-    reported_potentially_affected: Annotated[int | None, Meta(description="People potentially affected.")]
+    reported_potentially_affected: Annotated[
+        int | None, Meta(description="People potentially affected.")
+    ]
     reported_highest_risk: Annotated[int | None, Meta(description="People at highest risk.")]
     reported_dead: Annotated[int | None, Meta(description="Dead.")]
     reported_injured: Annotated[int | None, Meta(description="Injured.")]
@@ -59,8 +65,12 @@ class EventProperties(ReportFigures, frozen=True, kw_only=True):
     updated: Annotated[str, Meta(description="When the event was last changed.")]
     affected: Annotated[int | None, Meta(description="People affected; null if unknown.")]
     appeals: Annotated[int, Meta(description="Number of its appeals.")]
-    amount_requested: Annotated[float, Meta(description="Amount that its appeals request, in Swiss francs.")]
-    amount_funded: Annotated[float, Meta(description="Amount received for its appeals, in Swiss francs.")]
+    amount_requested: Annotated[
+        float, Meta(description="Amount that its appeals request, in Swiss francs.")
+    ]
+    amount_funded: Annotated[
+        float, Meta(description="Amount received for its appeals, in Swiss francs.")
+    ]
     demo: Annotated[bool, Meta(description="Whether the event is invented.")]
     glide: Annotated[str, Meta(description="GLIDE number; empty if unknown.")]
     summary: Annotated[str, Meta(description="Plain text, possibly empty.")]
@@ -69,7 +79,9 @@ class EventProperties(ReportFigures, frozen=True, kw_only=True):
 class EventFeature(msgspec.Struct, frozen=True, kw_only=True):
     type: Annotated[Literal["Feature"], Meta(description="Kind of object.")] = "Feature"
     id: Annotated[str, Meta(description="Ids of event and country, such as 7001-123.")]
-    geometry: Annotated[PointGeometry | None, Meta(description="Where the country is; null if unknown.")]
+    geometry: Annotated[
+        PointGeometry | None, Meta(description="Where the country is; null if unknown.")
+    ]
     properties: Annotated[EventProperties, Meta(description="The event.")]
 
 
@@ -83,8 +95,13 @@ class EventFeatureCollection(msgspec.Struct, frozen=True, kw_only=True):
     """The GeoJSON of a page or an export. It is written in parts, see `encode_features`."""
 
     type: Annotated[Literal["FeatureCollection"], Meta(description="Kind of object.")]
-    features: Annotated[list[EventFeature], Meta(description="A feature for each country of each event.")]
-    links: Annotated[list[FeatureLink], Meta(description="This page and the pages around it.")] | UnsetType = UNSET
+    features: Annotated[
+        list[EventFeature], Meta(description="A feature for each country of each event.")
+    ]
+    links: (
+        Annotated[list[FeatureLink], Meta(description="This page and the pages around it.")]
+        | UnsetType
+    ) = UNSET
 
 
 _encode = msgspec.json.Encoder().encode
@@ -93,13 +110,21 @@ _encode = msgspec.json.Encoder().encode
 def encode_features(records: Sequence[bytes], context: FileContext) -> bytes:
     """The features of some records, separated but not enclosed."""
     return SEPARATOR.join(
-        [_encode(feature) for record in records for feature in _event_features(decode_event(record), context)]
+        [
+            _encode(feature)
+            for record in records
+            for feature in _event_features(decode_event(record), context)
+        ]
     )
 
 
 def encode_geojson_page(records: Sequence[bytes], context: FileContext) -> bytes:
     """A page as a complete document, with links as in OGC API Features."""
-    targets = (("self", context.self_url), ("next", context.next_page), ("prev", context.previous_page))
+    targets = (
+        ("self", context.self_url),
+        ("next", context.next_page),
+        ("prev", context.previous_page),
+    )
     links = _encode([FeatureLink(rel, url) for rel, url in targets if url])
     return BEGIN + encode_features(records, context) + b'\n],"links":' + links + b"}\n"
 
@@ -121,9 +146,14 @@ def _position(country: FeedCountry, context: FileContext) -> Position | None:
     return None if known is None else country_position(known)
 
 
-def _properties(event: FeedEvent, country: FeedCountry | None, summary: str, context: FileContext) -> EventProperties:
+def _properties(
+    event: FeedEvent, country: FeedCountry | None, summary: str, context: FileContext
+) -> EventProperties:
     region = REGION_NAMES.get(country.region) if country and country.region is not None else None
-    figures = {name.replace("num_", "reported_"): newest_figure(event.field_reports, name) for name in REPORT_FIGURES}
+    figures = {
+        name.replace("num_", "reported_"): newest_figure(event.field_reports, name)
+        for name in REPORT_FIGURES
+    }
     return EventProperties(
         **figures,
         event=event.id,

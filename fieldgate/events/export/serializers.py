@@ -30,7 +30,9 @@ class EventSerializer(msgspec.Struct, frozen=True):
 
     format: Format
     stream: Callable[[RecordBatches, FileContext], Chunks]  # writes an export
-    encode_page: RecordEncoder | None = None  # encodes a list page; None if the format is for exports only
+    encode_page: RecordEncoder | None = (
+        None  # encodes a list page; None if the format is for exports only
+    )
     is_flat: bool = False  # nested values are joined in any case: `tableau=true` changes nothing
     ordering: str = ""  # the only order of the format, if it has one
     shape: RecordShape = RecordShape.RECORD  # what it writes: JSON records, or rows of CSV
@@ -40,7 +42,8 @@ class EventSerializer(msgspec.Struct, frozen=True):
         if (encode := self.encode_page) is None:
             return None
         return lambda records, next_page, previous_page: encode(
-            records, msgspec.structs.replace(context, next_page=next_page, previous_page=previous_page)
+            records,
+            msgspec.structs.replace(context, next_page=next_page, previous_page=previous_page),
         )
 
 
@@ -92,7 +95,9 @@ CSV = row_serializer(
     is_flat=True,
     shape=RecordShape.ROW,
 )
-NDJSON = row_serializer(Format.NDJSON, lambda records, _: b"".join([each + b"\n" for each in records]))
+NDJSON = row_serializer(
+    Format.NDJSON, lambda records, _: b"".join([each + b"\n" for each in records])
+)
 XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True, shape=RecordShape.ROW)
 GEOJSON = row_serializer(
     Format.GEOJSON,

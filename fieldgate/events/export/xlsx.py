@@ -43,7 +43,9 @@ SHEET_COLUMNS = (
     WorkbookColumn("amount_requested", Message("Requested (CHF)"), "figure", 17),
     WorkbookColumn("amount_funded", Message("Funded (CHF)"), "figure", 17),
     *(
-        WorkbookColumn(f"field_reports.{name}", Message("{figure} (field reports)", figure=title), "figure", 24)
+        WorkbookColumn(
+            f"field_reports.{name}", Message("{figure} (field reports)", figure=title), "figure", 24
+        )
         for name, title in REPORT_FIGURES.items()
     ),
     WorkbookColumn("glide", Message("GLIDE number"), width=21),
@@ -77,7 +79,9 @@ _ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 _SPECIAL = re.compile(f"[&<>]|{_CONTROL.pattern}|{_ESCAPED.pattern}")
 
 
-async def write_xlsx(batches: AsyncIterable[list[bytes]], context: FileContext) -> AsyncGenerator[bytes, None]:
+async def write_xlsx(
+    batches: AsyncIterable[list[bytes]], context: FileContext
+) -> AsyncGenerator[bytes, None]:
     """Write a workbook to a temporary file, then stream it. The batches are rows of CSV.
 
     A workbook is a zip archive with its index at the end, so it is only complete after the last row. Empty chunks are
@@ -117,7 +121,8 @@ class EventWorkbook:
         self._workbook.use_zip64()
         self._bold = self._workbook.add_format({"bold": True})
         self._date_index, self._figure_index = (
-            self._workbook.add_format({"num_format": each})._get_xf_index() for each in (DATE_FORMAT, FIGURE_FORMAT)
+            self._workbook.add_format({"num_format": each})._get_xf_index()
+            for each in (DATE_FORMAT, FIGURE_FORMAT)
         )
         self._header = header
         self._begin_sheet()
@@ -130,7 +135,11 @@ class EventWorkbook:
                 self._write_lines(lines)
                 self._begin_sheet()
             self._row += 1
-            cells = [self._cell(place, row[source]) for place, source in enumerate(_PLACES) if row[source]]
+            cells = [
+                self._cell(place, row[source])
+                for place, source in enumerate(_PLACES)
+                if row[source]
+            ]
             lines.append(f'<row r="{self._row}">{"".join(cells)}</row>')
         self._write_lines(lines)
 
@@ -143,7 +152,10 @@ class EventWorkbook:
             return f'<c r="{reference}" s="{self._figure_index}"><v>{float(text)}</v></c>'
         if kind == "boolean":
             return f'<c r="{reference}" t="b"><v>{int(text == "True")}</v></c>'
-        if kind == "date" and (days := (datetime.fromisoformat(text) - DAY_0) / ONE_DAY) > FIRST_DAY:
+        if (
+            kind == "date"
+            and (days := (datetime.fromisoformat(text) - DAY_0) / ONE_DAY) > FIRST_DAY
+        ):
             return f'<c r="{reference}" s="{self._date_index}"><v>{days}</v></c>'
         return f'<c r="{reference}" t="inlineStr"><is><t xml:space="preserve">{_escape(text)}</t></is></c>'
 
@@ -163,14 +175,18 @@ class EventWorkbook:
 
     def _begin_sheet(self) -> None:
         number = len(self._workbook.worksheets()) + 1
-        self._sheet = self._workbook.add_worksheet(SHEET_NAME if number == 1 else f"{SHEET_NAME} {number}")
+        self._sheet = self._workbook.add_worksheet(
+            SHEET_NAME if number == 1 else f"{SHEET_NAME} {number}"
+        )
         for place, column in enumerate(SHEET_COLUMNS):
             self._sheet.set_column(place, place, column.width)
         for place, row in enumerate(self._header):
             self._sheet.write_row(place, 0, row, self._bold)
         self._sheet.freeze_panes(len(self._header), 0)
         self._row = len(self._header)
-        self._sheet._write_single_row(self._row)  # ends the header: what follows is written without xlsxwriter
+        self._sheet._write_single_row(
+            self._row
+        )  # ends the header: what follows is written without xlsxwriter
 
 
 def _escape(text: str) -> str:

@@ -20,7 +20,11 @@ class WriteFailure(msgspec.Struct, frozen=True):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.location}: {self.field}: {self.reason}" if self.field else f"{self.location}: {self.reason}"
+        return (
+            f"{self.location}: {self.field}: {self.reason}"
+            if self.field
+            else f"{self.location}: {self.reason}"
+        )
 
 
 FailureCallback = Callable[[WriteFailure], None]
@@ -51,7 +55,9 @@ async def write_records(
     by_id = {record.id: record for record in pending}
     async with store.writer() as writer:
         events = _parse_pending(by_id, await writer.load(list(by_id)), failed)
-        ids_by_slug = await writer.ids_by_slug([event.slug for event in events.values() if event.slug is not None])
+        ids_by_slug = await writer.ids_by_slug(
+            [event.slug for event in events.values() if event.slug is not None]
+        )
         _reject_taken_slugs(by_id, events, ids_by_slug, failed)
         result = await writer.upsert(list(events.values()), is_demo=is_demo)
         if in_transaction is not None:
@@ -64,7 +70,9 @@ async def write_records(
 
 
 def _parse_pending(
-    pending: Mapping[int, PendingRecord], before: Mapping[int, Event], failed: dict[int, list[WriteFailure]]
+    pending: Mapping[int, PendingRecord],
+    before: Mapping[int, Event],
+    failed: dict[int, list[WriteFailure]],
 ) -> dict[int, Event]:
     events: dict[int, Event] = {}
     slugs: set[str] = set()
@@ -72,7 +80,9 @@ def _parse_pending(
         try:
             event = record.parse(before.get(id_))
         except InvalidEvent as error:
-            failed[id_] = [WriteFailure(record.location, path, str(message)) for path, message in error.errors]
+            failed[id_] = [
+                WriteFailure(record.location, path, str(message)) for path, message in error.errors
+            ]
             continue
         if event.slug is not None and event.slug in slugs:
             failed[id_] = [_slug_taken_failure(record.location, event.slug)]

@@ -16,7 +16,13 @@ import msgspec
 
 from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.event_writer import BulkWriteResult, EventWriter
-from fieldgate.events.ingest.bulk_write import BATCH_SIZE, FailureCallback, PendingRecord, WriteFailure, write_records
+from fieldgate.events.ingest.bulk_write import (
+    BATCH_SIZE,
+    FailureCallback,
+    PendingRecord,
+    WriteFailure,
+    write_records,
+)
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Event, Id, Visibility
 from fieldgate.events.store import EventStore
@@ -67,8 +73,12 @@ class LoadOptions(NamedTuple):
 
 class LoadResult(msgspec.Struct):
     written: BulkWriteResult = msgspec.field(default_factory=BulkWriteResult)
-    not_public: set[int] = msgspec.field(default_factory=set)  # loaded events that only some users can see
-    without_visibility: set[int] = msgspec.field(default_factory=set)  # those of them whose records do not say why
+    not_public: set[int] = msgspec.field(
+        default_factory=set
+    )  # loaded events that only some users can see
+    without_visibility: set[int] = msgspec.field(
+        default_factory=set
+    )  # those of them whose records do not say why
 
 
 async def load(
@@ -86,15 +96,24 @@ async def load(
     is_demo = True if options.is_demo else None
     unspecified: set[int] = set()  # pending records that do not say who can see the event
 
-    async def count_not_public(_: EventWriter, events: Mapping[int, Event], __: Collection[int]) -> None:
+    async def count_not_public(
+        _: EventWriter, events: Mapping[int, Event], __: Collection[int]
+    ) -> None:
         hidden = {id_ for id_, event in events.items() if event.visibility != Visibility.PUBLIC}
-        for ids, found in ((result.not_public, hidden), (result.without_visibility, hidden & unspecified)):
+        for ids, found in (
+            (result.not_public, hidden),
+            (result.without_visibility, hidden & unspecified),
+        ):
             ids.difference_update(events)
             ids.update(found)
 
     async def flush() -> None:
         if pending:
-            total.add(await write_records(store, list(pending.values()), on_failure, count_not_public, is_demo))
+            total.add(
+                await write_records(
+                    store, list(pending.values()), on_failure, count_not_public, is_demo
+                )
+            )
             pending.clear()
             unspecified.clear()
 
@@ -109,8 +128,12 @@ async def load(
             )
             continue
         if not is_demo and str(record.get("demo")).casefold() in ("true", "1"):
-            raise InvalidFile(f"{location} is a demo event, which is invented. To load demo events, use --demo.")
-        if id_ in pending or len(pending) >= BATCH_SIZE:  # a second record of an event updates the first
+            raise InvalidFile(
+                f"{location} is a demo event, which is invented. To load demo events, use --demo."
+            )
+        if (
+            id_ in pending or len(pending) >= BATCH_SIZE
+        ):  # a second record of an event updates the first
             await flush()
         if record.get("visibility") is None:
             unspecified.add(id_)
@@ -135,7 +158,9 @@ def _with_visibility(record: dict[str, Any], visibility: Visibility | None) -> d
 @contextmanager
 def _open_file(path: str) -> Iterator[IO[bytes]]:
     """Open a file and decompress it if it is gzipped, whatever its name."""
-    with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb") as opened:
+    with (
+        nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb") as opened
+    ):
         file = cast(io.BufferedReader, opened)
         is_gzipped = file.peek(2)[:2] == GZIP_MAGIC
         yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzipped else file
@@ -202,7 +227,9 @@ def _parse_table(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any]
     )  # Excel writes semicolons in locales with decimal commas
     names = next(csv.reader([header], delimiter=separator))
     if "id" not in names or "name" not in names:
-        raise InvalidFile(f"This is neither JSON nor a CSV table of events. The columns are: {', '.join(COLUMNS)}.")
+        raise InvalidFile(
+            f"This is neither JSON nor a CSV table of events. The columns are: {', '.join(COLUMNS)}."
+        )
     for index, cells in enumerate(csv.reader(lines, delimiter=separator)):
         if index == 0 and _is_hashtag_row(cells):
             continue
@@ -222,12 +249,16 @@ def _is_hashtag_row(cells: Sequence[str]) -> bool:
 def _record_from_row(row: dict[str, str]) -> dict[str, Any]:
     """Convert a table row to a record: split joined ids, and replace empty cells by None."""
     record: dict[str, Any] = {
-        name: unescape_formula(cell) or None for name, cell in row.items() if name not in IGNORED_COLUMNS
+        name: unescape_formula(cell) or None
+        for name, cell in row.items()
+        if name not in IGNORED_COLUMNS
     }
     if "dtype.id" in row:
         record["dtype"] = record["dtype.id"]
     if "countries.id" in row:
-        record["countries"] = [part.strip() for part in row["countries.id"].split(",") if part.strip()]
+        record["countries"] = [
+            part.strip() for part in row["countries.id"].split(",") if part.strip()
+        ]
     return record
 
 

@@ -69,12 +69,16 @@ def parse_event(
 ) -> Event:
     """Parse a record, or raise `InvalidEvent` with all errors. `before` is the stored event, if any."""
     context = RecordContext(reference_data, language)
-    event = _parse_struct(Event, _with_default_dates(record, before), FieldContext(context, "", before))
+    event = _parse_struct(
+        Event, _with_default_dates(record, before), FieldContext(context, "", before)
+    )
     if context.errors:
         raise InvalidEvent(context.errors)
     assert isinstance(event, Event)  # noqa: S101 -- without errors there is an event
     preview = event.countries_for_preview
-    if preview is not None and set(preview) == set(event.countries):  # as records show it where the event does not say
+    if preview is not None and set(preview) == set(
+        event.countries
+    ):  # as records show it where the event does not say
         return msgspec.structs.replace(event, countries_for_preview=None)
     return event
 
@@ -90,7 +94,9 @@ def _with_default_dates(record: Mapping[str, Any], before: Event | None) -> Mapp
         return record
     created_at, updated_at = record.get("created_at"), record.get("updated_at")
     if created_at is None:
-        created_at = before.created_at if before else _timestamp_or_min(record.get("disaster_start_date"))
+        created_at = (
+            before.created_at if before else _timestamp_or_min(record.get("disaster_start_date"))
+        )
     if updated_at is None:
         updated_at = before.updated_at if before else _timestamp_or_min(created_at)
     return {**record, "created_at": created_at, "updated_at": updated_at}
@@ -112,7 +118,9 @@ class _FieldSpec(NamedTuple):
     parse: ValueParser
 
 
-def _parse_struct(kind: type[msgspec.Struct], record: Mapping[str, Any], context: FieldContext) -> Any:
+def _parse_struct(
+    kind: type[msgspec.Struct], record: Mapping[str, Any], context: FieldContext
+) -> Any:
     """Parse a struct of the model. Returns None if there was an error. `context.path` is the prefix of its fields."""
     errors, before = context.record.errors, context.before
     error_count = len(errors)
@@ -135,7 +143,9 @@ def _parse_struct(kind: type[msgspec.Struct], record: Mapping[str, Any], context
         except ValueError as error:
             errors.append((path, error.args[0]))
             continue
-        if parsed != field.default:  # stored events omit a default only if it is the very same object
+        if (
+            parsed != field.default
+        ):  # stored events omit a default only if it is the very same object
             values[field.name] = parsed
     return kind(**values) if len(errors) == error_count else None
 
@@ -185,9 +195,13 @@ def _items_parser(kind: type[msgspec.Struct]) -> ValueParser:
                 record = _with_recent_affected(record)
             id_ = record.get("id")
             before = stored.get(id_) if isinstance(id_, int) else None
-            items.append(_parse_struct(kind, record, FieldContext(field.record, f"{path}.", before)))
+            items.append(
+                _parse_struct(kind, record, FieldContext(field.record, f"{path}.", before))
+            )
         by_id = {item.id: item for item in items if item is not None}
-        if kind is EventLink:  # links are shown in the order of the record; all others are sorted when shown
+        if (
+            kind is EventLink
+        ):  # links are shown in the order of the record; all others are sorted when shown
             return tuple(by_id.values())
         stored_order = [id_ for id_ in stored if id_ in by_id]
         return tuple(by_id[id_] for id_ in dict.fromkeys([*stored_order, *by_id]))
@@ -207,11 +221,15 @@ def _parse_slug(value: Any, _: FieldContext) -> str | None:
     if value == "":
         return None
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
-        expected = Message("Enter at most 50 lowercase letters, digits, - and _, not starting with a digit.")
+        expected = Message(
+            "Enter at most 50 lowercase letters, digits, - and _, not starting with a digit."
+        )
         raise invalid_value(value, expected)
     if value in _RESERVED_SLUGS or parse_integer(value) is not None:
         names = ", ".join(_RESERVED_SLUGS)
-        raise invalid_value(value, Message("The slug cannot be a number or one of: {names}.", names=names))
+        raise invalid_value(
+            value, Message("The slug cannot be a number or one of: {names}.", names=names)
+        )
     return value
 
 

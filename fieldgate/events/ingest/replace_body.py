@@ -28,7 +28,9 @@ TimestampInput = Annotated[
     ),
 ]
 BooleanInput = Annotated[
-    bool | Literal[0, 1] | Annotated[str, Meta(pattern="^([01]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$")],
+    bool
+    | Literal[0, 1]
+    | Annotated[str, Meta(pattern="^([01]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$")],
     Meta(description="true or false; also as a number or a text."),
 ]
 
@@ -51,7 +53,9 @@ def _body_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
         for field in msgspec.structs.fields(kind):
             name = wire_name(field.name)
             # The id is in the URL, and the timestamps default to now.
-            is_required = field.required and (kind is not Event or name in ("name", "disaster_start_date"))
+            is_required = field.required and (
+                kind is not Event or name in ("name", "disaster_start_date")
+            )
             kind_in_body = _body_type(name, field.type)
             description = f"`{name}`, as in records."
             fields.append(
@@ -59,7 +63,9 @@ def _body_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
                 if is_required
                 else (name, Annotated[kind_in_body | None, Meta(description=description)], None)
             )
-        _BODY_STRUCTS[kind] = msgspec.defstruct(f"{kind.__name__}Body", fields, kw_only=True, module=__name__)
+        _BODY_STRUCTS[kind] = msgspec.defstruct(
+            f"{kind.__name__}Body", fields, kw_only=True, module=__name__
+        )
     return _BODY_STRUCTS[kind]
 
 

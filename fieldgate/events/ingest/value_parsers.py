@@ -59,7 +59,9 @@ def invalid_value(value: Any, expected: Message) -> ValueError:
     if isinstance(value, (Mapping, list)):
         return ValueError(expected)
     quoted = str(value)[:MAX_QUOTED_CHARS].replace("\0", "")
-    return ValueError(Message("“{value}” is not valid. {expected}", value=quoted, expected=expected))
+    return ValueError(
+        Message("“{value}” is not valid. {expected}", value=quoted, expected=expected)
+    )
 
 
 def scalar_parser(kind: Any) -> ValueParser:
@@ -151,7 +153,9 @@ def parse_localized_text(value: Any, field: FieldContext) -> LocalizedText:
     if isinstance(value, Mapping):
         return _parse_translations(value, field)
     text = parse_text(value, field)
-    return _merge_translation(text, field.record.language, field.before or {}, field.original_language)
+    return _merge_translation(
+        text, field.record.language, field.before or {}, field.original_language
+    )
 
 
 def parse_name(value: Any, field: FieldContext) -> LocalizedText:
@@ -168,7 +172,9 @@ def _parse_translations(value: Mapping[str, Any], field: FieldContext) -> Locali
     for code, text in value.items():
         try:
             if code not in _LANGUAGE_CODES:
-                choices = Message("Choose one of: {choices}.", choices=", ".join(sorted(_LANGUAGE_CODES)))
+                choices = Message(
+                    "Choose one of: {choices}.", choices=", ".join(sorted(_LANGUAGE_CODES))
+                )
                 raise invalid_value(code, choices)
             if text is not None and parse_text(text, field):
                 texts[code] = text
@@ -177,7 +183,9 @@ def _parse_translations(value: Mapping[str, Any], field: FieldContext) -> Locali
     return texts
 
 
-def _merge_translation(text: str, language: Language, before: LocalizedText, original: str) -> LocalizedText:
+def _merge_translation(
+    text: str, language: Language, before: LocalizedText, original: str
+) -> LocalizedText:
     """Merge a text that a server shows in one language. The stored texts in other languages are kept.
 
     The text is a translation only if it differs from the fallbacks: the original, or English before all others.

@@ -71,7 +71,9 @@ class SingleFlightCache(Generic[Value]):
         return await asyncio.shield(future)
 
     def _discard_failed(self, key: object, future: asyncio.Future[Value]) -> None:
-        if (future.cancelled() or future.exception() is not None) and self._futures.get(key) is future:
+        if (future.cancelled() or future.exception() is not None) and self._futures.get(
+            key
+        ) is future:
             self._futures.discard(key)
 
 
@@ -111,7 +113,9 @@ class EventState:
         # A partial, not a method: a state that refers to itself would stay in memory until garbage collection.
         self.context = FilterContext(index, reference_data, region_sets(index, reference_data))
         self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, self.context))
-        self._renderers = {language: DocumentRenderer(reference_data, language) for language in Language}
+        self._renderers = {
+            language: DocumentRenderer(reference_data, language) for language in Language
+        }
 
     def renderer(self, language: Language) -> DocumentRenderer:
         """Renders documents in a language. It keeps what it has made from the reference data; threads can share it."""
@@ -136,7 +140,9 @@ class EventState:
             return cast(list[bytes], found)
         missing = [number for number, record in zip(ids, found, strict=True) if record is None]
         documents = await self._store.documents(missing, self.index_version.version, snapshot)
-        rendered = dict(zip(missing, self._renderers[language].render(documents, scope, shape), strict=True))
+        rendered = dict(
+            zip(missing, self._renderers[language].render(documents, scope, shape), strict=True)
+        )
         self.record_cache.put(variant, rendered)
         return [record or rendered[number] for number, record in zip(ids, found, strict=True)]
 
@@ -161,22 +167,34 @@ class EventState:
         terms = ordering_terms(filters.ordering)
         chosen = await self.selection(filters, scope, snapshot)
         if terms and terms != DEFAULT_ORDERING:
-            order = await self._orders.get((terms, language), lambda: self._build_order(terms, language, snapshot))
+            order = await self._orders.get(
+                (terms, language), lambda: self._build_order(terms, language, snapshot)
+            )
             places = await asyncio.to_thread(order.ordinals, chosen)
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
-    async def selection(self, filters: EventFilters, scope: ViewerScope, snapshot: Snapshot | None = None) -> BitMap:
+    async def selection(
+        self, filters: EventFilters, scope: ViewerScope, snapshot: Snapshot | None = None
+    ) -> BitMap:
         """The positions of the matching events. Callers must not change it."""
-        wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters  # a key of caches
+        wanted = (
+            msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
+        )  # a key of caches
         if any(_sql_filter_values(wanted)):
-            return await self._selections.get((wanted, scope), lambda: self._select(wanted, scope, snapshot))
+            return await self._selections.get(
+                (wanted, scope), lambda: self._select(wanted, scope, snapshot)
+            )
         return self._match_facets(wanted, scope)
 
-    async def _select(self, filters: EventFilters, scope: ViewerScope, snapshot: Snapshot | None) -> BitMap:
+    async def _select(
+        self, filters: EventFilters, scope: ViewerScope, snapshot: Snapshot | None
+    ) -> BitMap:
         """The events that match, with filters that need the database."""
         sets = [self._match_facets(filters, scope)]
-        context = SqlFilterContext(self._store, self.index, self.index_version.version, self.reference_data, snapshot)
+        context = SqlFilterContext(
+            self._store, self.index, self.index_version.version, self.reference_data, snapshot
+        )
         for name, select in SQL_FILTERS.items():
             if value := getattr(filters, name):
                 sets.append(await select(context, value))
@@ -194,14 +212,18 @@ class EventState:
         }
         return await asyncio.to_thread(ordering.build_order, terms, ranks, self.index.ids)
 
-    async def _build_ranks(self, field: str, language: Language, snapshot: Snapshot | None) -> ordering.Ranks:
+    async def _build_ranks(
+        self, field: str, language: Language, snapshot: Snapshot | None
+    ) -> ordering.Ranks:
         by = ORDERINGS[field]
         if isinstance(by, SourceOrdering):
             builder = ordering.RankBuilder(by, self.index, language)
             async for some in self._store.stream_packed(self.index_version.version, snapshot):
                 await asyncio.to_thread(builder.add, some)
             return await asyncio.to_thread(builder.build)
-        return await asyncio.to_thread(ordering.indexed_ranks, by, self.index, self.reference_data, language)
+        return await asyncio.to_thread(
+            ordering.indexed_ranks, by, self.index, self.reference_data, language
+        )
 
 
 class IndexNotBuilt:
@@ -246,7 +268,9 @@ class EventSearch:
 
         async def find(state: EventState, snapshot: Snapshot | None) -> EventPage:
             count, ids = await state.matching_ids(filters, scope, language, page, snapshot)
-            return EventPage(count, await state.records(ids, language, scope, shape, snapshot), state.versions)
+            return EventPage(
+                count, await state.records(ids, language, scope, shape, snapshot), state.versions
+            )
 
         return await self.read(find, known_versions)
 
@@ -262,14 +286,18 @@ class EventSearch:
         # It ends by itself, also if the caller is cancelled: others may wait for what is built from its snapshot.
         return await asyncio.shield(asyncio.ensure_future(self._read_snapshot(work)))
 
-    async def _read_snapshot(self, work: Callable[[EventState, Snapshot | None], Awaitable[Value]]) -> Value:
+    async def _read_snapshot(
+        self, work: Callable[[EventState, Snapshot | None], Awaitable[Value]]
+    ) -> Value:
         async with self._snapshot_slots, self._store.open_snapshot() as snapshot:
             # The first read of the snapshot: it is not older than the state.
             return await work(await self.refresh(snapshot), snapshot)
 
     async def current(self, known_versions: Sequence[int] = ()) -> EventState:
         """The current state. `known_versions` are those of events and reference data, if the caller has just asked."""
-        version, reference_version = known_versions or await self._data_versions.versions((TOPIC, REFERENCE))
+        version, reference_version = known_versions or await self._data_versions.versions(
+            (TOPIC, REFERENCE)
+        )
         if self._generation != self._data_versions.generation:
             # The database went back to an earlier state: the index may hold what no longer exists.
             self._generation, self._state = self._data_versions.generation, None
@@ -303,14 +331,18 @@ class EventSearch:
             self._state = await self._updated(self._state, snapshot)
             return self._state
 
-    async def _updated(self, state: EventState | None, snapshot: Snapshot | None = None) -> EventState:
+    async def _updated(
+        self, state: EventState | None, snapshot: Snapshot | None = None
+    ) -> EventState:
         """The state of now, or of a snapshot of the database."""
         update = None
         if state is not None:
             update = await self._store.update_index(state.index, state.index_version, snapshot)
             if update is not None and update.version == state.index_version:
                 return state
-        index_version, index = (update.version, update.index) if update else await self._store.load_index(snapshot)
+        index_version, index = (
+            (update.version, update.index) if update else await self._store.load_index(snapshot)
+        )
         # After the events, which may use new reference data.
         version, reference_data = await self._reference.reload()
         if state is not None and update is not None and version == state.versions[1]:

@@ -41,7 +41,10 @@ MAX_SEARCH_WORDS = 20
 ORDERING_FIELDS = tuple(ORDERINGS)
 
 Ids = tuple[int, ...]
-TimestampFilter = Annotated[datetime, Meta(description="ISO 8601; midnight without a time, UTC without a zone.")] | None
+TimestampFilter = (
+    Annotated[datetime, Meta(description="ISO 8601; midnight without a time, UTC without a zone.")]
+    | None
+)
 BooleanFilter = Annotated[bool, Meta(description="true, false, 1 or 0.")] | None
 
 
@@ -50,7 +53,11 @@ def search_words(search: str) -> tuple[str, ...]:
     found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
     wanted = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
     if len(wanted) > MAX_SEARCH_WORDS:
-        raise ValueError(PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS))
+        raise ValueError(
+            PluralMessage(
+                "Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS
+            )
+        )
     return wanted
 
 
@@ -63,35 +70,59 @@ def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
         field = term.removeprefix("-")
         if field not in ORDERING_FIELDS:
             expected = Message("Choose one of: {choices}.", choices=", ".join(ORDERING_FIELDS))
-            raise ValueError(Message("“{value}” is not valid. {expected}", value=term[:40], expected=expected))
+            raise ValueError(
+                Message("“{value}” is not valid. {expected}", value=term[:40], expected=expected)
+            )
         terms.setdefault(field, term.startswith("-"))
     return tuple(terms.items())
 
 
 class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
-    not_filters: ClassVar[frozenset[str]] = frozenset()  # fields of a subclass that do not narrow the list
+    not_filters: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # fields of a subclass that do not narrow the list
 
-    countries__in: Annotated[Ids, Meta(description="Countries by id, separated by commas: any of them.")] = ()
-    regions__in: Annotated[Ids, Meta(description="Regions by id, separated by commas; 0 is Africa.")] = ()
-    countries__iso3__in: Annotated[
-        tuple[str, ...], Meta(description="Countries by their three-letter codes, separated by commas.")
+    countries__in: Annotated[
+        Ids, Meta(description="Countries by id, separated by commas: any of them.")
     ] = ()
-    countries__iso3: Annotated[str, Meta(description="Country by its three-letter code.")] | None = None
-    countries__all: Annotated[Ids, Meta(description="Countries by id, separated by commas: all of them.")] = ()
-    regions__all: Annotated[Ids, Meta(description="Regions by id, separated by commas: all of them.")] = ()
+    regions__in: Annotated[
+        Ids, Meta(description="Regions by id, separated by commas; 0 is Africa.")
+    ] = ()
+    countries__iso3__in: Annotated[
+        tuple[str, ...],
+        Meta(description="Countries by their three-letter codes, separated by commas."),
+    ] = ()
+    countries__iso3: (
+        Annotated[str, Meta(description="Country by its three-letter code.")] | None
+    ) = None
+    countries__all: Annotated[
+        Ids, Meta(description="Countries by id, separated by commas: all of them.")
+    ] = ()
+    regions__all: Annotated[
+        Ids, Meta(description="Regions by id, separated by commas: all of them.")
+    ] = ()
     dtype: Annotated[int, Meta(description="Type of disaster, by id.")] | None = None
-    dtype__in: Annotated[Ids, Meta(description="Types of disaster by id, separated by commas.")] = ()
+    dtype__in: Annotated[
+        Ids, Meta(description="Types of disaster by id, separated by commas.")
+    ] = ()
     id: Annotated[int, Meta(description="The event of this id.")] | None = None
     id__in: Annotated[Ids, Meta(description="Events by id, separated by commas.")] = ()
     appeal_type: Annotated[
-        tuple[Literal[0, 1, 2, 3], ...], Meta(description="Types of appeal linked to it, separated by commas.")
+        tuple[Literal[0, 1, 2, 3], ...],
+        Meta(description="Types of appeal linked to it, separated by commas."),
     ] = ()
-    appeal_code: Annotated[str, Meta(max_length=20, description="Code of an appeal linked to it.")] = ""
+    appeal_code: Annotated[
+        str, Meta(max_length=20, description="Code of an appeal linked to it.")
+    ] = ""
     is_featured: BooleanFilter = None
     is_featured_region: BooleanFilter = None
-    auto_generated_source: Annotated[Source, Meta(description="What it was made from.")] | None = None
+    auto_generated_source: Annotated[Source, Meta(description="What it was made from.")] | None = (
+        None
+    )
     glide: Annotated[str, Meta(max_length=18, description="GLIDE number, case-insensitive.")] = ""
-    ifrc_severity_level: Annotated[Literal[0, 1, 2], Meta(description="0 yellow, 1 orange, 2 red.")] | None = None
+    ifrc_severity_level: (
+        Annotated[Literal[0, 1, 2], Meta(description="0 yellow, 1 orange, 2 red.")] | None
+    ) = None
     ifrc_severity_level__in: Annotated[
         tuple[Literal[0, 1, 2], ...], Meta(description="Levels, separated by commas.")
     ] = ()
@@ -107,7 +138,9 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     created_at__lte: TimestampFilter = None
     updated_at: TimestampFilter = None
     updated_at__gt: TimestampFilter = None
-    updated_at__gte: Annotated[datetime, Meta(description="Changed since: what to pull next.")] | None = None
+    updated_at__gte: (
+        Annotated[datetime, Meta(description="Changed since: what to pull next.")] | None
+    ) = None
     updated_at__lt: TimestampFilter = None
     updated_at__lte: TimestampFilter = None
     search: Annotated[
@@ -122,7 +155,8 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(
             max_length=200,
-            description="Fields separated by commas, `-` for descending: " + ", ".join(ORDERING_FIELDS),
+            description="Fields separated by commas, `-` for descending: "
+            + ", ".join(ORDERING_FIELDS),
             extra_json_schema={"pattern": rf"^(-?({'|'.join(ORDERING_FIELDS)})(,|$))*$"},
             extra={"check": ordering_terms},
         ),
@@ -173,7 +207,9 @@ def _with_any(index: Index, facet: Facet, values: Iterable[int | str]) -> BitMap
 
 def _in_countries_by_iso3(context: FilterContext, codes: tuple[str, ...]) -> BitMap:
     found = map(context.reference_data.country_by_iso3, codes)
-    return _with_any(context.index, COUNTRY, [country.id for country in found if country is not None])
+    return _with_any(
+        context.index, COUNTRY, [country.id for country in found if country is not None]
+    )
 
 
 INDEX_FILTERS: dict[str, IndexFilter] = {
@@ -194,7 +230,9 @@ INDEX_FILTERS: dict[str, IndexFilter] = {
     "appeal_type": any_of(APPEAL_TYPE),
     "is_featured": has_flag(FEATURED),
     "is_featured_region": has_flag(FEATURED_IN_REGION),
-    "auto_generated_source": lambda context, source: _with_any(context.index, SOURCE, (source_value(source),)),
+    "auto_generated_source": lambda context, source: _with_any(
+        context.index, SOURCE, (source_value(source),)
+    ),
     "ifrc_severity_level": equal_to(SEVERITY),
     "ifrc_severity_level__in": any_of(SEVERITY),
 }
@@ -202,7 +240,10 @@ INDEX_FILTERS: dict[str, IndexFilter] = {
 
 def region_sets(index: Index, reference_data: ReferenceData) -> dict[int, BitMap]:
     """The events of each region: those of its countries."""
-    return {region.id: _with_any(index, COUNTRY, reference_data.countries_in_region(region.id)) for region in REGIONS}
+    return {
+        region.id: _with_any(index, COUNTRY, reference_data.countries_in_region(region.id))
+        for region in REGIONS
+    }
 
 
 def matching_sets(context: FilterContext, filters: EventFilters) -> list[BitMap]:
@@ -216,8 +257,14 @@ def matching_sets(context: FilterContext, filters: EventFilters) -> list[BitMap]
 
 
 TIMESTAMP_SUFFIXES = ("", "__gt", "__gte", "__lt", "__lte")
-_TIMESTAMP_COLUMNS = {"disaster_start_date": "starts", "created_at": "created", "updated_at": "updated"}
-TIMESTAMP_FILTERS = tuple(name + suffix for name in _TIMESTAMP_COLUMNS for suffix in TIMESTAMP_SUFFIXES)
+_TIMESTAMP_COLUMNS = {
+    "disaster_start_date": "starts",
+    "created_at": "created",
+    "updated_at": "updated",
+}
+TIMESTAMP_FILTERS = tuple(
+    name + suffix for name in _TIMESTAMP_COLUMNS for suffix in TIMESTAMP_SUFFIXES
+)
 _timestamp_filters = attrgetter(*TIMESTAMP_FILTERS)
 
 
@@ -230,7 +277,9 @@ def _timestamp_sets(index: Index, filters: EventFilters) -> list[BitMap]:
         if (low, high) != (INT64_MIN, INT64_MAX):
             is_start = column_name == "starts"
             chosen.append(
-                index.started_between(low, high) if is_start else index.in_range(getattr(index, column_name), low, high)
+                index.started_between(low, high)
+                if is_start
+                else index.in_range(getattr(index, column_name), low, high)
             )
     return chosen
 
@@ -264,7 +313,9 @@ class SqlFilterContext(msgspec.Struct, frozen=True):
 
     async def matching(self, condition: ColumnElement[bool]) -> BitMap:
         """The events whose words match a condition."""
-        return self.index.by_ids(await self.store.ids_by_words(condition, self.version, self.snapshot))
+        return self.index.by_ids(
+            await self.store.ids_by_words(condition, self.version, self.snapshot)
+        )
 
 
 async def _by_search(context: SqlFilterContext, search: str) -> BitMap:

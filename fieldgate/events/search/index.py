@@ -100,11 +100,15 @@ class Index(msgspec.Struct, frozen=True, eq=False):
 
     def positions(self, ids: Sequence[int]) -> Int64Array:
         """The positions of these ids; `NOT_FOUND` for ids that are not in the index."""
-        return self.by_id.positions_of([id_ if INT64_MIN <= id_ <= INT64_MAX else NOT_FOUND for id_ in ids])
+        return self.by_id.positions_of(
+            [id_ if INT64_MIN <= id_ <= INT64_MAX else NOT_FOUND for id_ in ids]
+        )
 
     def started_between(self, low: int, high: int) -> BitMap:
         """The events with a start date in [low, high]."""
-        return bitmap_range(int(np.searchsorted(self.starts, low)), int(np.searchsorted(self.starts, high, "right")))
+        return bitmap_range(
+            int(np.searchsorted(self.starts, low)), int(np.searchsorted(self.starts, high, "right"))
+        )
 
     def in_range(self, column: Int64Array, low: int, high: int) -> BitMap:
         """The events with a timestamp in [low, high]."""
@@ -130,7 +134,9 @@ class Index(msgspec.Struct, frozen=True, eq=False):
         """The index after any changes. Those that move no event take less time."""
         edited, moved = dict[int, IndexRow](), list[IndexRow]()
         left = set(self.by_ids(list(deleted_ids)))
-        for row, position in zip(rows, self.positions([row.id for row in rows]).tolist(), strict=True):
+        for row, position in zip(
+            rows, self.positions([row.id for row in rows]).tolist(), strict=True
+        ):
             if position != NOT_FOUND and self.starts[position] == row.start:
                 edited[position] = row
                 continue
@@ -146,7 +152,10 @@ class Index(msgspec.Struct, frozen=True, eq=False):
         if not rows and not left:
             return self
         touched = BitMap([*rows, *left])
-        sets = {word: each - touched if each.intersect(touched) else each for word, each in self.facet_sets.items()}
+        sets = {
+            word: each - touched if each.intersect(touched) else each
+            for word, each in self.facet_sets.items()
+        }
         table = self.table.copy()
         table[4:, list(left)] = np.array([NO_FIGURES]).T
         positions_by_word: dict[str, list[int]] = defaultdict(list)
@@ -175,7 +184,10 @@ class Index(msgspec.Struct, frozen=True, eq=False):
             places[order] = np.arange(len(order), dtype=np.uint32)
             first, second = _moved(first, places), _moved(second, places)
             table, live = table[:, order], bitmap_range(0, len(order))
-        sets = {word: union([each[word] for each in (first, second) if word in each]) for word in {**first, **second}}
+        sets = {
+            word: union([each[word] for each in (first, second) if word in each])
+            for word in {**first, **second}
+        }
         return Index(table, sets, live, IdLookup.from_ids(table[0], live))
 
 
@@ -197,7 +209,9 @@ class IdLookup(msgspec.Struct, frozen=True, eq=False):
         if not len(self.ids):
             return np.full(len(wanted), NOT_FOUND)
         places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return np.where(self.ids[places] == wanted, self.positions[places].astype(np.int64), NOT_FOUND)
+        return np.where(
+            self.ids[places] == wanted, self.positions[places].astype(np.int64), NOT_FOUND
+        )
 
 
 class IndexBuilder:
@@ -223,7 +237,10 @@ class IndexBuilder:
         order = _default_order(table)
         positions = np.empty(len(order), dtype=np.uint32)
         positions[order] = np.arange(len(order), dtype=np.uint32)
-        sets = {word: to_bitmap(positions[np.asarray(places)]) for word, places in self._rows_by_facet.items()}
+        sets = {
+            word: to_bitmap(positions[np.asarray(places)])
+            for word, places in self._rows_by_facet.items()
+        }
         table, everything = table[:, order], bitmap_range(0, len(order))
         return Index(table, sets, everything, IdLookup.from_ids(table[0], everything))
 

@@ -10,7 +10,12 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from fieldgate.events.search.index import NOT_FOUND, Index, Int64Array, to_array, to_bitmap
-from fieldgate.events.search.ordering_fields import ColumnOrdering, FacetOrdering, SourceFields, SourceOrdering
+from fieldgate.events.search.ordering_fields import (
+    ColumnOrdering,
+    FacetOrdering,
+    SourceFields,
+    SourceOrdering,
+)
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 
@@ -34,7 +39,9 @@ class EventOrder:
 
     def page(self, index: Index, ordinals: BitMap, limit: int, offset: int) -> list[int]:
         """The ids of one page."""
-        found: list[int] = index.ids[self._positions[to_array(ordinals[offset : offset + limit])]].tolist()
+        found: list[int] = index.ids[
+            self._positions[to_array(ordinals[offset : offset + limit])]
+        ].tolist()
         return found
 
 
@@ -48,7 +55,10 @@ def build_order(terms: Terms, ranks: Mapping[str, Ranks], ids: Int64Array) -> Ev
 
 
 def indexed_ranks(
-    ordering: ColumnOrdering | FacetOrdering, index: Index, reference_data: ReferenceData, language: Language
+    ordering: ColumnOrdering | FacetOrdering,
+    index: Index,
+    reference_data: ReferenceData,
+    language: Language,
 ) -> Ranks:
     """The ranks of a field that the index holds."""
     if isinstance(ordering, ColumnOrdering):
@@ -74,9 +84,13 @@ class RankBuilder:
         """Add packed events."""
         positions = self._index.positions([number for number, _ in rows])
         values = [self._ordering.value(self._decode(packed), self._language) for _, packed in rows]
-        is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (positions != NOT_FOUND)
+        is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (
+            positions != NOT_FOUND
+        )
         self._positions.append(positions[is_known])
-        self._values += [value for value, known in zip(values, is_known.tolist(), strict=True) if known]
+        self._values += [
+            value for value, known in zip(values, is_known.tolist(), strict=True) if known
+        ]
 
     def build(self) -> Ranks:
         values = self._values

@@ -51,7 +51,8 @@ ORDERINGS: dict[str, Ordering] = {
     "created_at": ColumnOrdering("created"),
     "updated_at": ColumnOrdering("updated"),
     "dtype": FacetOrdering(
-        DISASTER_TYPE, lambda reference_data, language: reference_data.type_records.by_name(language)
+        DISASTER_TYPE,
+        lambda reference_data, language: reference_data.type_records.by_name(language),
     ),
     "name": SourceOrdering(lambda fields, language: _text_key(fields.name, fields, language)),
     "summary": SourceOrdering(lambda fields, language: _text_key(fields.summary, fields, language)),

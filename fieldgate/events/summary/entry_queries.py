@@ -18,13 +18,17 @@ MAX_QUERY_CHARS = 2000  # longer ones would make summaries huge: every entry has
 
 _START = "disaster_start_date"
 _START_FILTERS = tuple(_START + suffix for suffix in TIMESTAMP_SUFFIXES)
-_LAST_MICROSECOND = Timestamp.pack(Timestamp.unpack(0).replace(year=9999, month=12, day=31)) + 24 * 3600 * 10**6 - 1
+_LAST_MICROSECOND = (
+    Timestamp.pack(Timestamp.unpack(0).replace(year=9999, month=12, day=31)) + 24 * 3600 * 10**6 - 1
+)
 
 
 class EntryQueries:
     """Makes queries from the filters of a request."""
 
-    def __init__(self, params: Mapping[str, str], filters: EventFilters, reference_data: ReferenceData) -> None:
+    def __init__(
+        self, params: Mapping[str, str], filters: EventFilters, reference_data: ReferenceData
+    ) -> None:
         names = set(filters.__struct_fields__) - filters.not_filters
         active = {name for name in names if getattr(filters, name) not in (None, (), "")}
         self._params = {name: value for name, value in params.items() if name in active}
@@ -44,7 +48,9 @@ class EntryQueries:
         return self._query((), {})
 
     def country(self, id_: int) -> str | None:
-        return self._with_one_more("countries", id_, self._country_filters, self._filters.countries__all)
+        return self._with_one_more(
+            "countries", id_, self._country_filters, self._filters.countries__all
+        )
 
     def region(self, id_: int) -> str | None:
         region_filters = {"regions__in": self._filters.regions__in}

@@ -46,8 +46,12 @@ def periods_between(interval: Interval, first: date, last: date) -> Iterator[Per
         if interval == "year":
             yield Period(interval, date(year, 1, 1), date(year, 12, 31))
             continue
-        for month in range(first.month if year == first.year else 1, (last.month if year == last.year else 12) + 1):
-            yield Period(interval, date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+        for month in range(
+            first.month if year == first.year else 1, (last.month if year == last.year else 12) + 1
+        ):
+            yield Period(
+                interval, date(year, month, 1), date(year, month, monthrange(year, month)[1])
+            )
 
 
 @lru_cache(4096)

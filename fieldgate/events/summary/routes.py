@@ -42,10 +42,14 @@ async def event_summary(
     versions: SeenVersions,
 ) -> RecordResult:
     scope = viewer_scope(caller, (await search.current(versions)).reference_data)
-    state, selection = await search.read(lambda state, snapshot: _select(state, query, scope, snapshot), versions)
+    state, selection = await search.read(
+        lambda state, snapshot: _select(state, query, scope, snapshot), versions
+    )
     queries = EntryQueries(request.query_params, query, state.reference_data)
     is_large = len(selection) > SUMMARIZE_IN_THREAD_THRESHOLD
-    summary = await run_in_thread_if(is_large, summarize, state.context, selection, queries, language)
+    summary = await run_in_thread_if(
+        is_large, summarize, state.context, selection, queries, language
+    )
     return RecordResult(summary, state.versions)
 
 

@@ -19,11 +19,19 @@ class SummaryFigures(msgspec.Struct, kw_only=True):
     """Figures of a set of events. Each event counts once."""
 
     count: Annotated[int, Meta(description="Number of events.")]
-    num_affected: Annotated[int, Meta(description="People affected: the sum of `num_affected` of these events.")]
-    events_with_num_affected: Annotated[int, Meta(description="Number of events that state how many are affected.")]
+    num_affected: Annotated[
+        int, Meta(description="People affected: the sum of `num_affected` of these events.")
+    ]
+    events_with_num_affected: Annotated[
+        int, Meta(description="Number of events that state how many are affected.")
+    ]
     appeals: Annotated[int, Meta(description="Number of appeals for these events.")]
-    amount_requested: Annotated[float, Meta(description="Amount that these appeals request, in Swiss francs.")]
-    amount_funded: Annotated[float, Meta(description="Amount that these appeals have received, in Swiss francs.")]
+    amount_requested: Annotated[
+        float, Meta(description="Amount that these appeals request, in Swiss francs.")
+    ]
+    amount_funded: Annotated[
+        float, Meta(description="Amount that these appeals have received, in Swiss francs.")
+    ]
 
 
 class PeriodSummary(SummaryFigures, kw_only=True):
@@ -65,19 +73,29 @@ class EventSummary(SummaryFigures, kw_only=True):
 
     query: NarrowQuery
     interval: Annotated[
-        Literal["month", "year"], Meta(description="Length of the periods: years if the events span over 72 months.")
+        Literal["month", "year"],
+        Meta(description="Length of the periods: years if the events span over 72 months."),
     ]
     periods: Annotated[
         list[PeriodSummary],
-        Meta(description="By start date, oldest first. Periods without events between others are listed, up to 200."),
+        Meta(
+            description="By start date, oldest first. Periods without events between others are listed, up to 200."
+        ),
     ]
     countries: Annotated[
         list[CountrySummary],
-        Meta(description="Countries of the events, most events first. An event counts in each of its countries."),
+        Meta(
+            description="Countries of the events, most events first. An event counts in each of its countries."
+        ),
     ]
     regions: Annotated[
         list[RegionSummary],
         Meta(description="Regions of the events, by id. An event counts in each of its regions."),
     ]
-    types: Annotated[list[DisasterTypeSummary], Meta(description="Disaster types of the events, most events first.")]
-    severities: Annotated[list[SeveritySummary], Meta(description="Severity levels of the events, lowest first.")]
+    types: Annotated[
+        list[DisasterTypeSummary],
+        Meta(description="Disaster types of the events, most events first."),
+    ]
+    severities: Annotated[
+        list[SeveritySummary], Meta(description="Severity levels of the events, lowest first.")
+    ]

@@ -7,7 +7,14 @@ from pyroaring import BitMap
 
 from fieldgate.db import Timestamp
 from fieldgate.events.document_templates import SEVERITY_NAMES
-from fieldgate.events.facets import APPEAL_TYPE, COUNTRY, DISASTER_TYPE, SEVERITY, STATES_NUM_AFFECTED, Facet
+from fieldgate.events.facets import (
+    APPEAL_TYPE,
+    COUNTRY,
+    DISASTER_TYPE,
+    SEVERITY,
+    STATES_NUM_AFFECTED,
+    Facet,
+)
 from fieldgate.events.model import APPEAL_TYPES
 from fieldgate.events.search.filters import FilterContext
 from fieldgate.events.summary.entry_queries import EntryQueries
@@ -30,7 +37,9 @@ MAX_FILLED_PERIODS = 200  # with more, only periods with events are listed
 Entry = TypeVar("Entry", bound=SummaryFigures)
 
 
-def summarize(context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language) -> EventSummary:
+def summarize(
+    context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language
+) -> EventSummary:
     """The summary of the selected events."""
     summarizer = _Summarizer(context, selection, queries, language)
     interval, periods = summarizer.periods()
@@ -49,7 +58,9 @@ def summarize(context: FilterContext, selection: BitMap, queries: EntryQueries, 
 class _Summarizer:
     """Sums up parts of a selection."""
 
-    def __init__(self, context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language) -> None:
+    def __init__(
+        self, context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language
+    ) -> None:
         self._context = context
         self._index = context.index
         self._reference_data = context.reference_data
@@ -57,7 +68,9 @@ class _Summarizer:
         self._queries = queries
         self._language = language
         self._stating = selection & self._index.with_any_facet(STATES_NUM_AFFECTED.word())
-        self._with_appeals = selection & self._index.with_any_facet(*map(APPEAL_TYPE.word, APPEAL_TYPES))
+        self._with_appeals = selection & self._index.with_any_facet(
+            *map(APPEAL_TYPE.word, APPEAL_TYPES)
+        )
 
     def figures(self, part: BitMap) -> dict[str, Any]:
         """The fields of `SummaryFigures` for the selected events in a set."""
@@ -80,7 +93,9 @@ class _Summarizer:
         interval = choose_interval(first, last)
         entries = [
             PeriodSummary(
-                **self.figures(self._index.started_between(period.first_microsecond, period.last_microsecond)),
+                **self.figures(
+                    self._index.started_between(period.first_microsecond, period.last_microsecond)
+                ),
                 start=period.start,
                 end=period.end,
                 name=period.name(self._language),
@@ -88,7 +103,9 @@ class _Summarizer:
             )
             for period in periods_between(interval, first, last)
         ]
-        return interval, entries if len(entries) <= MAX_FILLED_PERIODS else [entry for entry in entries if entry.count]
+        return interval, entries if len(entries) <= MAX_FILLED_PERIODS else [
+            entry for entry in entries if entry.count
+        ]
 
     def countries(self) -> list[CountrySummary]:
         known, records = self._reference_data.countries, self._reference_data.country_records
@@ -96,26 +113,42 @@ class _Summarizer:
 
         def summary(id: int, **fields: Any) -> CountrySummary:
             country = known[id]
-            return CountrySummary(id=id, iso=country.iso, iso3=country.iso3, region=country.region, **fields)
+            return CountrySummary(
+                id=id, iso=country.iso, iso3=country.iso3, region=country.region, **fields
+            )
 
-        entries = self._entries(summary, names, lambda id_: self._with(COUNTRY, id_), self._queries.country)
+        entries = self._entries(
+            summary, names, lambda id_: self._with(COUNTRY, id_), self._queries.country
+        )
         return _most_events_first(entries)
 
     def regions(self) -> list[RegionSummary]:
         names = {region.id: translate(region.name, self._language) for region in REGIONS}
-        return self._entries(RegionSummary, names, self._context.region_sets.__getitem__, self._queries.region)
+        return self._entries(
+            RegionSummary, names, self._context.region_sets.__getitem__, self._queries.region
+        )
 
     def types(self) -> list[DisasterTypeSummary]:
         records = self._reference_data.type_records
         names = {id_: records.name(self._language, id_) for id_ in records.by_name(self._language)}
         entries = self._entries(
-            DisasterTypeSummary, names, lambda id_: self._with(DISASTER_TYPE, id_), self._queries.disaster_type
+            DisasterTypeSummary,
+            names,
+            lambda id_: self._with(DISASTER_TYPE, id_),
+            self._queries.disaster_type,
         )
         return _most_events_first(entries)
 
     def severities(self) -> list[SeveritySummary]:
-        names = {level: translate(name, self._language) for level, name in enumerate(SEVERITY_NAMES)}
-        return self._entries(SeveritySummary, names, lambda level: self._with(SEVERITY, level), self._queries.severity)
+        names = {
+            level: translate(name, self._language) for level, name in enumerate(SEVERITY_NAMES)
+        }
+        return self._entries(
+            SeveritySummary,
+            names,
+            lambda level: self._with(SEVERITY, level),
+            self._queries.severity,
+        )
 
     def _entries(
         self,

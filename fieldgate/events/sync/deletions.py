@@ -40,13 +40,17 @@ class MissingResult(NamedTuple):
 
 
 class MissingEvents:
-    def __init__(self, remote: RemoteServer, database: Database, store: EventStore, puller: EventPuller) -> None:
+    def __init__(
+        self, remote: RemoteServer, database: Database, store: EventStore, puller: EventPuller
+    ) -> None:
         self._remote = remote
         self._database = database
         self._store = store
         self._puller = puller
 
-    async def resolve(self, state: SyncState, *, is_complete: bool, max_percent: int) -> MissingResult:
+    async def resolve(
+        self, state: SyncState, *, is_complete: bool, max_percent: int
+    ) -> MissingResult:
         """Request what is missing, and delete or update it. `is_complete` if the run read the complete list.
 
         Otherwise only events that the server lists as deleted are requested; IFRC GO has no such list.
@@ -72,9 +76,13 @@ class MissingEvents:
         async with self._database.read_transaction() as connection:
             return await event_sources.find_deleted(connection, state, deleted)
 
-    async def _resolve_batch(self, state: SyncState, ids: list[int], result: BulkWriteResult) -> None:
+    async def _resolve_batch(
+        self, state: SyncState, ids: list[int], result: BulkWriteResult
+    ) -> None:
         answers = await gather_or_cancel(self._puller.fetch_by_id(id_) for id_ in ids)
-        records = {id_: record for id_, record in zip(ids, answers, strict=True) if record is not None}
+        records = {
+            id_: record for id_, record in zip(ids, answers, strict=True) if record is not None
+        }
         await self._puller.save_details(state, records, result)
         gone = [id_ for id_ in ids if id_ not in records]
         if gone:
@@ -84,13 +92,21 @@ class MissingEvents:
 
     async def _fetch_deleted_ids(self, state: SyncState) -> set[int]:
         """The events the server lists as deleted since the last run. Empty if it has no such list."""
-        parameters = {} if state.since is None else {"since": msgspec.json.decode(msgspec.json.encode(state.since))}
+        parameters = (
+            {}
+            if state.since is None
+            else {"since": msgspec.json.decode(msgspec.json.encode(state.since))}
+        )
         ids: set[int] = set()
         offset = 0
         try:
             while True:
                 page = await self._remote.get_page(
-                    DELETED_PATH, Language.ENGLISH, limit=page_reader.PAGE_SIZE, offset=offset, **parameters
+                    DELETED_PATH,
+                    Language.ENGLISH,
+                    limit=page_reader.PAGE_SIZE,
+                    offset=offset,
+                    **parameters,
                 )
                 ids.update(id_ for record in page.results if (id_ := valid_id(record)) is not None)
                 offset += len(page.results)

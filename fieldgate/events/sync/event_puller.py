@@ -13,7 +13,12 @@ import msgspec
 from fieldgate.cache import BoundedCache
 from fieldgate.db import Database
 from fieldgate.events.event_writer import BulkWriteResult, EventWriter
-from fieldgate.events.ingest.bulk_write import FailureCallback, PendingRecord, WriteFailure, write_records
+from fieldgate.events.ingest.bulk_write import (
+    FailureCallback,
+    PendingRecord,
+    WriteFailure,
+    write_records,
+)
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import SOURCES, Event, Visibility
 from fieldgate.events.store import EventStore
@@ -34,13 +39,17 @@ from fieldgate.events.sync.remote import RemoteError, RemoteNotFound, RemoteServ
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.i18n.languages import Language
 
-DETAIL_BATCH_SIZE = 25  # events with detail records in one transaction: what a stopped run requests again
+DETAIL_BATCH_SIZE = (
+    25  # events with detail records in one transaction: what a stopped run requests again
+)
 MAX_CACHED_RECORDS = 10_000  # records this run need not write again
 CHANGED_DURING_READ = "The event kept changing while it was read. The next run requests it again."
 REFERENCE_FIELDS = ("countries", "countries_for_preview", "dtype")
 
 ProgressCallback = Callable[[int, int], None]  # records done, records in total
-ProgressHook = Callable[[EventWriter, Collection[int]], Awaitable[None]]  # gets the ids of the failed records
+ProgressHook = Callable[
+    [EventWriter, Collection[int]], Awaitable[None]
+]  # gets the ids of the failed records
 
 
 def ignore_progress(done: int, total: int) -> None:
@@ -69,7 +78,9 @@ class EventPuller:
         self._is_fieldgate = is_fieldgate
         self._take_over = take_over
         self.of_other_sources: set[int] = set()  # events that this run left alone
-        self._seen = BoundedCache[str, bytes](MAX_CACHED_RECORDS)  # digests of records seen in this run
+        self._seen = BoundedCache[str, bytes](
+            MAX_CACHED_RECORDS
+        )  # digests of records seen in this run
 
     async def save_page(
         self,
@@ -86,7 +97,9 @@ class EventPuller:
         for start in range(0, len(page.ids), batch_size):
             end = min(start + batch_size, len(page.ids))
             ids = [id_ for id_ in page.ids if isinstance(id_, int)]  # the server may send anything
-            listed = [id_ for id_ in page.ids[start:end] if isinstance(id_, int) and id_ in page.records]
+            listed = [
+                id_ for id_ in page.ids[start:end] if isinstance(id_, int) and id_ in page.records
+            ]
             if end == len(page.ids):  # records that were not on this page in English
                 listed += [id_ for id_ in page.records if id_ not in set(ids)]
             position = state.position if keep_position else page.position_after(end)
@@ -123,7 +136,10 @@ class EventPuller:
     ) -> SyncState:
         unseen = {id_: each for id_, each in records.items() if self._is_unseen(str(id_), each)}
         consistent = self._without_inconsistent(unseen, result)
-        digests = {id_: _digest(_without_reference_data(merge_translations(each))) for id_, each in consistent.items()}
+        digests = {
+            id_: _digest(_without_reference_data(merge_translations(each)))
+            for id_, each in consistent.items()
+        }
         events, detailed = await self._with_details(state, consistent, digests)
         written = state
         inconsistent = unseen.keys() - consistent.keys()
@@ -132,7 +148,10 @@ class EventPuller:
             nonlocal written
             failing = (set(state.failing) - unseen.keys()).union(failed, inconsistent)
             written = msgspec.structs.replace(
-                state, reached=position.offset, last_ids=position.last_ids, failing=tuple(sorted(failing))
+                state,
+                reached=position.offset,
+                last_ids=position.last_ids,
+                failing=tuple(sorted(failing)),
             )
             await mark_listed(writer.connection, list(records), written)
             await sync_state.save_state(writer.connection, written)
@@ -158,7 +177,11 @@ class EventPuller:
             def parse(before: Event | None) -> Event:
                 is_own = id_ in sources and sources[id_].source == state.source
                 # It becomes public: what else is stored of it here was not shown by this server.
-                if before and before.visibility is not Visibility.PUBLIC and not (is_own or self._remote.has_token):
+                if (
+                    before
+                    and before.visibility is not Visibility.PUBLIC
+                    and not (is_own or self._remote.has_token)
+                ):
                     before = None
                 return parse_event(record, reference_data, before=before)
 
@@ -168,7 +191,10 @@ class EventPuller:
             writer: EventWriter, events: Mapping[int, Event], failed: Collection[int]
         ) -> None:
             known = await load_sources(writer.connection, list(events))
-            rows = [self._source_row(state, id_, known.get(id_), digests.get(id_), id_ in detailed) for id_ in events]
+            rows = [
+                self._source_row(state, id_, known.get(id_), digests.get(id_), id_ in detailed)
+                for id_ in events
+            ]
             await save_sources(writer.connection, rows)
             if save_progress is not None:
                 await save_progress(writer, failed)
@@ -180,20 +206,30 @@ class EventPuller:
             for id_ in (id_ for id_, row in sources.items() if row.with_token):
                 merged[id_].pop("field_reports", None)
         new = [pending(id_, record) for id_, record in merged.items()]
-        result.add(await write_records(self._store, new, self._on_failure, save_sources_and_progress))
+        result.add(
+            await write_records(self._store, new, self._on_failure, save_sources_and_progress)
+        )
 
     def _source_row(
-        self, state: SyncState, id_: int, known: EventSource | None, digest: bytes | None, has_detail: bool
+        self,
+        state: SyncState,
+        id_: int,
+        known: EventSource | None,
+        digest: bytes | None,
+        has_detail: bool,
     ) -> EventSource:
         known = known or EventSource(id=id_, source=state.source, with_token=False)
-        if known.source != state.source:  # taken over; what was known of the other server's record does not count
+        if (
+            known.source != state.source
+        ):  # taken over; what was known of the other server's record does not count
             known = EventSource(id=id_, source=state.source, with_token=known.with_token)
         return EventSource(
             id=id_,
             source=state.source,
             with_token=state.with_token or known.with_token,
             listed_in=state.walk,
-            digest=digest or b"",  # without one, the detail is requested when the event is listed again
+            digest=digest
+            or b"",  # without one, the detail is requested when the event is listed again
             detail_in=state.run if has_detail else known.detail_in,
             detail_at=state.began if has_detail else known.detail_at,
         )
@@ -211,7 +247,10 @@ class EventPuller:
         return record
 
     async def _with_details(
-        self, state: SyncState, records: Mapping[int, RecordByLanguage], digests: Mapping[int, bytes]
+        self,
+        state: SyncState,
+        records: Mapping[int, RecordByLanguage],
+        digests: Mapping[int, bytes],
     ) -> tuple[dict[int, RecordByLanguage], set[int]]:
         """Add detail records where they are needed. Returns all records, and the ids of those that have details."""
         if not self._remote.has_token:
@@ -226,11 +265,15 @@ class EventPuller:
             or known[id_].digest != digests[id_]
             or not known[id_].has_fresh_detail(state)
         ]
-        found = await gather_or_cancel(self._fetch_needed_detail(id_, records[id_]) for id_ in needed)
+        found = await gather_or_cancel(
+            self._fetch_needed_detail(id_, records[id_]) for id_ in needed
+        )
         details = {id_: each for id_, each in zip(needed, found, strict=True) if each is not None}
         return {**records, **details}, set(details)
 
-    async def _fetch_needed_detail(self, id_: int, by_language: RecordByLanguage) -> RecordByLanguage | None:
+    async def _fetch_needed_detail(
+        self, id_: int, by_language: RecordByLanguage
+    ) -> RecordByLanguage | None:
         """Add the fields that only the detail record has. Few events have translated texts among them."""
         try:
             details = await self._fetch_detail(id_, (Language.ENGLISH,))
@@ -239,7 +282,10 @@ class EventPuller:
                 details = await self._fetch_detail(id_, tuple(by_language))
         except RemoteNotFound:
             return None
-        return {language: {**details.get(language, english), **record} for language, record in by_language.items()}
+        return {
+            language: {**details.get(language, english), **record}
+            for language, record in by_language.items()
+        }
 
     async def _fetch_detail(self, id_: int, languages: Iterable[Language]) -> RecordByLanguage:
         path = f"{EVENTS_PATH}{id_}/"
@@ -250,7 +296,9 @@ class EventPuller:
                 raise RemoteError(f"{self._remote.source} did not return event {id_} at {path}.")
         return records
 
-    async def _without_other_sources(self, records: dict[int, RecordByLanguage]) -> dict[int, RecordByLanguage]:
+    async def _without_other_sources(
+        self, records: dict[int, RecordByLanguage]
+    ) -> dict[int, RecordByLanguage]:
         """Leave out events that another server is the source of: it may have shown more of them."""
         if self._take_over:
             return records

@@ -12,7 +12,9 @@ from fieldgate.events.event_writer import batches
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.events.tables import events, sources
 
-DETAIL_MAX_AGE = timedelta(days=7)  # a detail record is requested again after this, even if the list record is the same
+DETAIL_MAX_AGE = timedelta(
+    days=7
+)  # a detail record is requested again after this, even if the list record is the same
 
 
 class EventSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +28,11 @@ class EventSource(msgspec.Struct, frozen=True, kw_only=True):
 
     def has_fresh_detail(self, state: SyncState) -> bool:
         """Whether a run need not request the detail record again, if the list record is the same."""
-        if self.detail_at is None or state.began is None or state.began - self.detail_at >= DETAIL_MAX_AGE:
+        if (
+            self.detail_at is None
+            or state.began is None
+            or state.began - self.detail_at >= DETAIL_MAX_AGE
+        ):
             return False
         return self.detail_in == state.run or not state.is_full
 
@@ -44,7 +50,10 @@ async def load_sources(connection: AsyncConnection, ids: Sequence[int]) -> dict[
     found: dict[int, EventSource] = {}
     for some in batches(ids):
         rows = await connection.execute(select(sources).where(sources.c.id.in_(some)))
-        found.update((row["id"], EventSource(**{**row, "digest": bytes(row["digest"])})) for row in rows.mappings())
+        found.update(
+            (row["id"], EventSource(**{**row, "digest": bytes(row["digest"])}))
+            for row in rows.mappings()
+        )
     return found
 
 
@@ -70,17 +79,23 @@ async def find_unlisted(connection: AsyncConnection, state: SyncState) -> Missin
     return MissingCandidates(total, list(missing.scalars()), list(merged.scalars()))
 
 
-async def find_deleted(connection: AsyncConnection, state: SyncState, ids: Collection[int]) -> MissingCandidates:
+async def find_deleted(
+    connection: AsyncConnection, state: SyncState, ids: Collection[int]
+) -> MissingCandidates:
     """Those events of this source that the server lists as deleted."""
     found: set[int] = set()
     for some in batches(sorted(ids)):
-        rows = await connection.execute(_eligible_ids(state, events.c.parent_event.is_(None), events.c.id.in_(some)))
+        rows = await connection.execute(
+            _eligible_ids(state, events.c.parent_event.is_(None), events.c.id.in_(some))
+        )
         found.update(rows.scalars())
     total = int((await connection.execute(_eligible_count(state))).scalar_one())
     return MissingCandidates(total, sorted(found), [])
 
 
-async def still_eligible(connection: AsyncConnection, state: SyncState, ids: Sequence[int]) -> list[int]:
+async def still_eligible(
+    connection: AsyncConnection, state: SyncState, ids: Sequence[int]
+) -> list[int]:
     """Those of the events that this run may still delete."""
     return list((await connection.execute(_eligible_ids(state, events.c.id.in_(ids)))).scalars())
 

@@ -29,7 +29,11 @@ def merge_translations(records: Mapping[Language, Record]) -> dict[str, Any]:
     merged = _merge_record(by_code, TRANSLATED_FIELDS)
     for name, nested_names in NESTED_TRANSLATED_FIELDS.items():
         if merged.get(name) and isinstance(merged[name], list):
-            lists = {code: record[name] for code, record in by_code.items() if isinstance(record.get(name), list)}
+            lists = {
+                code: record[name]
+                for code, record in by_code.items()
+                if isinstance(record.get(name), list)
+            }
             merged[name] = _merge_items(lists, nested_names)
     return merged
 
@@ -51,7 +55,11 @@ def _merge_record(by_language: Mapping[str, Record], names: Sequence[str]) -> di
 def _merge_items(lists: Mapping[str, Sequence[Any]], names: Sequence[str]) -> list[Any]:
     """Merge a list of nested records by their ids."""
     by_id = {
-        code: {item["id"]: item for item in items if isinstance(item, dict) and isinstance(item.get("id"), int)}
+        code: {
+            item["id"]: item
+            for item in items
+            if isinstance(item, dict) and isinstance(item.get("id"), int)
+        }
         for code, items in lists.items()
     }
     merged = []

@@ -6,14 +6,22 @@ from typing import Any
 import msgspec
 
 from fieldgate.events.model import MAX_ID
-from fieldgate.events.sync.remote import RemoteError, RemoteNotFound, RemotePage, RemoteServer, gather_or_cancel
+from fieldgate.events.sync.remote import (
+    RemoteError,
+    RemoteNotFound,
+    RemotePage,
+    RemoteServer,
+    gather_or_cancel,
+)
 from fieldgate.i18n.languages import Language
 
 EVENTS_PATH = "event/"
 MINI_PATH = "event/mini/"
 MINI_FIELDS = ("auto_generated_source", "countries_for_preview")  # in no other list
 PAGE_SIZE = 500  # records
-PAGE_OVERLAP = 5  # records requested again with the next page, to detect that the list moved in between
+PAGE_OVERLAP = (
+    5  # records requested again with the next page, to detect that the list moved in between
+)
 MAX_REREADS = 3  # of a record that changed while it was read, or of a list that moved
 MAX_REREADS_BY_ID = 10  # of one page of a list that is ordered by id
 SAME_PAGE = "{source} sends the same records of {path} whatever the offset, so the list cannot be read to its end."
@@ -26,7 +34,9 @@ class ListPosition(msgspec.Struct, frozen=True):
     """How far a list has been read."""
 
     offset: int = 0
-    last_ids: tuple[Any, ...] = ()  # of the records before the offset, to detect that the list moved
+    last_ids: tuple[
+        Any, ...
+    ] = ()  # of the records before the offset, to detect that the list moved
 
 
 LIST_START = ListPosition()
@@ -51,7 +61,9 @@ class SyncPage(msgspec.Struct, frozen=True):
 
     def position_after(self, number: int) -> ListPosition:
         """The position after this number of its records."""
-        return ListPosition(self.offset + number, tuple(self.ids[max(0, number - PAGE_OVERLAP) : number]))
+        return ListPosition(
+            self.offset + number, tuple(self.ids[max(0, number - PAGE_OVERLAP) : number])
+        )
 
 
 class PageReader:
@@ -112,7 +124,9 @@ class PageReader:
             step = len(page.ids) - overlap
             last_ids, end = page.ids[step:], page.end
             offset = end - overlap
-        self.is_consistent = end >= count and not has_moved and (self._is_fieldgate or len(counts) <= 1)
+        self.is_consistent = (
+            end >= count and not has_moved and (self._is_fieldgate or len(counts) <= 1)
+        )
 
     def _continues(self, last_ids: list[Any], page: SyncPage) -> bool:
         """Whether no record is missing between the last ids and this page."""
@@ -125,15 +139,25 @@ class PageReader:
         pages = await self._fetch_all_languages(path, limit=PAGE_SIZE, offset=offset, **parameters)
         records = _group_by_id({language: page.results for language, page in pages.items()})
         if path == EVENTS_PATH:
-            for id_ in [id_ for id_, by_language in records.items() if is_inconsistent(by_language)]:
+            for id_ in [
+                id_ for id_, by_language in records.items() if is_inconsistent(by_language)
+            ]:
                 reread = await self._reread(id_, records.pop(id_))
                 records |= {id_: reread} if reread else {}
             await self._add_mini_fields(records, limit=PAGE_SIZE, offset=offset, **parameters)
         english = pages[Language.ENGLISH]
         without_id = [record for record in english.results if valid_id(record) is None]
-        return SyncPage(offset, [record.get("id") for record in english.results], english.count, records, without_id)
+        return SyncPage(
+            offset,
+            [record.get("id") for record in english.results],
+            english.count,
+            records,
+            without_id,
+        )
 
-    async def _add_mini_fields(self, records: dict[int, RecordByLanguage], **parameters: Any) -> None:
+    async def _add_mini_fields(
+        self, records: dict[int, RecordByLanguage], **parameters: Any
+    ) -> None:
         """Add the fields that are only in the mini list. It has the same order; records that moved are requested."""
         if not (self._has_mini_list and records):
             return
@@ -148,7 +172,9 @@ class PageReader:
         for id_, by_language in records.items():
             short = mini.get(id_, {}).get(Language.ENGLISH, {})
             fields = {name: short[name] for name in MINI_FIELDS if name in short}
-            records[id_] = {language: {**record, **fields} for language, record in by_language.items()}
+            records[id_] = {
+                language: {**record, **fields} for language, record in by_language.items()
+            }
 
     async def _mini_records(self, **parameters: Any) -> list[Record]:
         return (await self._remote.get_page(MINI_PATH, Language.ENGLISH, **parameters)).results
@@ -165,9 +191,13 @@ class PageReader:
                 break
         return by_language
 
-    async def _fetch_all_languages(self, path: str, **parameters: Any) -> dict[Language, RemotePage]:
+    async def _fetch_all_languages(
+        self, path: str, **parameters: Any
+    ) -> dict[Language, RemotePage]:
         languages = tuple(Language)
-        pages = await gather_or_cancel(self._remote.get_page(path, language, **parameters) for language in languages)
+        pages = await gather_or_cancel(
+            self._remote.get_page(path, language, **parameters) for language in languages
+        )
         return dict(zip(languages, pages, strict=True))
 
 

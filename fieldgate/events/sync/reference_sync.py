@@ -15,7 +15,9 @@ from fieldgate.reference.reference_data import Country, DisasterType, ReferenceD
 from fieldgate.reference.store import ReferenceStore
 
 COUNTRIES_PATH, TYPES_PATH = "country/", "disaster_type/"
-MAX_REFERENCE_RECORDS = 5_000  # of one list, which is held in memory; the live system has about 200 countries
+MAX_REFERENCE_RECORDS = (
+    5_000  # of one list, which is held in memory; the live system has about 200 countries
+)
 
 
 class ReferenceSync:
@@ -24,7 +26,9 @@ class ReferenceSync:
     `english_first` is true for servers that fall back to English, not to the original language of a text.
     """
 
-    def __init__(self, database: Database, store: ReferenceStore, reader: PageReader, *, english_first: bool) -> None:
+    def __init__(
+        self, database: Database, store: ReferenceStore, reader: PageReader, *, english_first: bool
+    ) -> None:
         self._database = database
         self._store = store
         self._reader = reader
@@ -42,7 +46,11 @@ class ReferenceSync:
         self._listed_types = {record_id(by_language): by_language for by_language in types}
         self.is_outdated = False
         changed = await self._upsert(countries, types)
-        known = [country for country in (await self._store.current()).countries.values() if country.is_listed]
+        known = [
+            country
+            for country in (await self._store.current()).countries.values()
+            if country.is_listed
+        ]
         # A server that lists only a few countries is not one to follow.
         if is_complete and 2 * len(self._listed) >= len(known):
             async with self._database.transaction() as connection:
@@ -67,7 +75,9 @@ class ReferenceSync:
                 dtype = record.get("dtype")
                 if not isinstance(dtype, dict) or not isinstance(dtype.get("id"), int):
                     continue
-                self._compare_names(dtype, self._listed_types.get(dtype["id"], {}).get(language, {}))
+                self._compare_names(
+                    dtype, self._listed_types.get(dtype["id"], {}).get(language, {})
+                )
                 if dtype["id"] not in reference_data.types:
                     types[dtype["id"]][language] = dtype
         if countries or types:
@@ -85,7 +95,9 @@ class ReferenceSync:
             for id_, by_language in page.records.items():
                 records[id_] |= by_language
             if len(records) > MAX_REFERENCE_RECORDS:
-                raise RemoteError(f"{path} has more than {MAX_REFERENCE_RECORDS} records. Is this the right server?")
+                raise RemoteError(
+                    f"{path} has more than {MAX_REFERENCE_RECORDS} records. Is this the right server?"
+                )
         return list(records.values())
 
     async def _upsert(
@@ -98,14 +110,18 @@ class ReferenceSync:
         for by_language in countries:
             before = reference_data.countries.get(record_id(by_language))
             with suppress(InvalidReferenceRecord):
-                country = parse_country(_by_code(by_language), before, english_first=self._english_first)
+                country = parse_country(
+                    _by_code(by_language), before, english_first=self._english_first
+                )
                 is_listed = country.id in self._listed or (before is not None and before.is_listed)
                 country = msgspec.structs.replace(country, is_listed=is_listed)
                 new_countries += [country] if country != before else []
         for by_language in types:
             known = reference_data.types.get(record_id(by_language))
             with suppress(InvalidReferenceRecord):
-                dtype = parse_disaster_type(_by_code(by_language), known, english_first=self._english_first)
+                dtype = parse_disaster_type(
+                    _by_code(by_language), known, english_first=self._english_first
+                )
                 new_types += [dtype] if dtype != known else []
         if not new_countries and not new_types:
             return 0, 0

@@ -15,7 +15,13 @@ import fieldgate_client
 import httpx
 import msgspec
 from fieldgate_client.connection import Connection, ConnectionOptions, HTTPResponse, RetryNotice
-from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, RequestFailed, UnexpectedResponse
+from fieldgate_client.errors import (
+    ConnectionFailed,
+    InvalidToken,
+    NotFound,
+    RequestFailed,
+    UnexpectedResponse,
+)
 from fieldgate_client.pages import NotAList, parse_page
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy
 from fieldgate_client.server_url import InvalidURL, without_credentials
@@ -44,12 +50,16 @@ class RemoteNotFound(RemoteError):
 class RemotePage(msgspec.Struct, frozen=True):
     count: int
     results: list[dict[str, Any]]
-    unknown_parameters: tuple[str, ...]  # query parameters the server reported as ignored; only Fieldgate does
+    unknown_parameters: tuple[
+        str, ...
+    ]  # query parameters the server reported as ignored; only Fieldgate does
     timestamp: datetime  # of the server's clock
 
 
 class RemoteServer:
-    def __init__(self, base_url: str, token: str = "", transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, base_url: str, token: str = "", transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
         url, authorization = _split_credentials(base_url)
         options = ConnectionOptions(
             retries=RETRIES,
@@ -60,10 +70,14 @@ class RemoteServer:
         try:
             self._connection = Connection(url, token, options)
         except InvalidURL as error:
-            raise RemoteError(f"{without_credentials(base_url)} is not a valid URL: {error}") from None
+            raise RemoteError(
+                f"{without_credentials(base_url)} is not a valid URL: {error}"
+            ) from None
         except InvalidToken as error:
             raise RemoteError(str(error)) from None
-        self.source = self._connection.server  # as it is stored: without credentials, and equal for equal hosts
+        self.source = (
+            self._connection.server
+        )  # as it is stored: without credentials, and equal for equal hosts
         self.has_token = bool(token)
         self.status = f"waiting for {self.source}"  # for a person who watches a long run
 
@@ -71,7 +85,10 @@ class RemoteServer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._connection.close()
 
@@ -101,7 +118,11 @@ class RemoteServer:
         return await self._fetch(path, language, {}, _parse_record)
 
     async def _fetch(
-        self, path: str, language: Language, parameters: Mapping[str, Any], parse: Callable[[HTTPResponse], Answer]
+        self,
+        path: str,
+        language: Language,
+        parameters: Mapping[str, Any],
+        parse: Callable[[HTTPResponse], Answer],
     ) -> Answer:
         query = {name: str(value) for name, value in parameters.items()}
         try:
@@ -116,7 +137,9 @@ class RemoteServer:
         except UnexpectedResponse as error:
             raise RemoteError(error.message[:MAX_REASON_CHARS]) from None
         except ConnectionFailed as error:
-            raise RemoteError(f"{error.message}. {LATER}" if error.attempts else error.message) from None
+            raise RemoteError(
+                f"{error.message}. {LATER}" if error.attempts else error.message
+            ) from None
         self.status = ""
         return answer
 
@@ -143,7 +166,9 @@ def _split_credentials(base_url: str) -> tuple[str, dict[str, str]]:
         raise RemoteError(f"{without_credentials(base_url)} is not a valid URL: {error}.") from None
     text = str(url.copy_with(username=None, password=None)) if url.host else base_url
     if max(len(base_url), len(text)) > MAX_SOURCE_CHARS:
-        raise RemoteError(f"The URL of the server must not be longer than {MAX_SOURCE_CHARS} characters.")
+        raise RemoteError(
+            f"The URL of the server must not be longer than {MAX_SOURCE_CHARS} characters."
+        )
     if not url.userinfo:
         return text, {}
     credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()

@@ -26,11 +26,16 @@ from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 
-SINCE_MARGIN = timedelta(minutes=5)  # requested again: clocks differ, and writes under way were not visible
-MAX_FAILING_EVENTS = 10_000  # requested again by id; with more of them, the next run pulls everything
+SINCE_MARGIN = timedelta(
+    minutes=5
+)  # requested again: clocks differ, and writes under way were not visible
+MAX_FAILING_EVENTS = (
+    10_000  # requested again by id; with more of them, the next run pulls everything
+)
 ID_BATCH_SIZE = 100
 LIST_CHANGED_DURING_READ = (
-    "The lists kept changing while they were read, and records may be missing. Run the command again."
+    "The lists kept changing while they were read, and records may be missing. "
+    "Run the command again."
 )
 
 
@@ -56,7 +61,9 @@ class SyncReport(msgspec.Struct):
     since: datetime | None = None  # only events changed since then were requested
     resumed: bool = False  # the run continued an interrupted one
     requested_by_id: int = 0  # events that were not in the list
-    missing_unchecked: bool = False  # the list changed while it was read, so missing events were not requested
+    missing_unchecked: bool = (
+        False  # the list changed while it was read, so missing events were not requested
+    )
     of_other_sources: int = 0  # events in the list that were not written
     problem: str = ""  # why missing events were not deleted
 
@@ -83,7 +90,9 @@ class Synchronizer:
     async def run(self, options: SyncOptions = DEFAULT_OPTIONS) -> SyncReport:
         """Pull everything, or what changed since the start of the last complete run."""
         report = SyncReport(BulkWriteResult())
-        probe = await self._remote.get_page(COUNTRIES_PATH, Language.ENGLISH, limit=1, who_are_you="fieldgate")
+        probe = await self._remote.get_page(
+            COUNTRIES_PATH, Language.ENGLISH, limit=1, who_are_you="fieldgate"
+        )
         # Only a Fieldgate server names unknown parameters. It can order by id, and falls back to the original language.
         self._is_fieldgate = "who_are_you" in probe.unknown_parameters
         self._reader = PageReader(self._remote, is_fieldgate=self._is_fieldgate)
@@ -114,9 +123,13 @@ class Synchronizer:
         await self._finish(state, report)
         return report
 
-    async def _start(self, report: SyncReport, options: SyncOptions, *, timestamp: datetime) -> SyncState:
+    async def _start(
+        self, report: SyncReport, options: SyncOptions, *, timestamp: datetime
+    ) -> SyncState:
         """Continue an interrupted run that requested the same, or begin a new one."""
-        state = await sync_state.load_state(self._database, self._remote.source, with_token=self._remote.has_token)
+        state = await sync_state.load_state(
+            self._database, self._remote.source, with_token=self._remote.has_token
+        )
         if state.began is not None and state.is_full and options.since is None:  # it requests more
             report.resumed = True
             return state
@@ -158,9 +171,12 @@ class Synchronizer:
         """Whether the server supports `updated_at__gte`. A server that does not may silently return all events."""
         parameters = {"updated_at__gte": _isoformat(since)}
         everything, changed = await gather_or_cancel(
-            self._remote.get_page(EVENTS_PATH, Language.ENGLISH, limit=1, **each) for each in ({}, parameters)
+            self._remote.get_page(EVENTS_PATH, Language.ENGLISH, limit=1, **each)
+            for each in ({}, parameters)
         )
-        return "updated_at__gte" not in changed.unknown_parameters and changed.count < everything.count
+        return (
+            "updated_at__gte" not in changed.unknown_parameters and changed.count < everything.count
+        )
 
     async def _pull_failing(self, state: SyncState, report: SyncReport) -> SyncState:
         """Request the events again that failed in the last run."""
@@ -172,19 +188,31 @@ class Synchronizer:
             async for page in self._reader.pages(EVENTS_PATH, parameters):
                 state = await self._puller.save_page(state, page, report.events, keep_position=True)
                 gone -= page.records.keys()
-            failing = tuple(id_ for id_ in state.failing if id_ not in gone)  # those that no longer exist are forgotten
+            failing = tuple(
+                id_ for id_ in state.failing if id_ not in gone
+            )  # those that no longer exist are forgotten
             state = msgspec.structs.replace(state, failing=failing)
         return state
 
     async def _pull_events(self, state: SyncState, report: SyncReport) -> SyncState:
-        parameters = {"updated_at__gte": _isoformat(state.since)} if state.is_filtered and state.since else {}
+        parameters = (
+            {"updated_at__gte": _isoformat(state.since)}
+            if state.is_filtered and state.since
+            else {}
+        )
         async for page in self._reader.pages(EVENTS_PATH, parameters, state.position):
-            if state.reached and not page.offset:  # the list moved, and is read again from the start
-                state = msgspec.structs.replace(state, walk=await sync_state.next_number(self._database))
+            if (
+                state.reached and not page.offset
+            ):  # the list moved, and is read again from the start
+                state = msgspec.structs.replace(
+                    state, walk=await sync_state.next_number(self._database)
+                )
             state = await self._puller.save_page(state, page, report.events, self._on_progress)
         return state
 
-    async def _resolve_missing(self, state: SyncState, report: SyncReport, max_percent: int) -> None:
+    async def _resolve_missing(
+        self, state: SyncState, report: SyncReport, max_percent: int
+    ) -> None:
         """Delete or update events that are no longer listed, if the whole list was read."""
         is_consistent = self._reader.is_consistent and not self._reader.list_changed
         report.missing_unchecked = not (state.is_filtered or is_consistent)

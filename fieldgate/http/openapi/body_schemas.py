@@ -16,7 +16,11 @@ from fieldgate.http.request.validation import possible_types
 
 MULTIPART_MEDIA_TYPE = "multipart/form-data"
 # A suffix of the struct's name for each media type.
-_SUFFIXES = {JSON_MEDIA_TYPE: "", "application/x-www-form-urlencoded": "Form", MULTIPART_MEDIA_TYPE: "Multipart"}
+_SUFFIXES = {
+    JSON_MEDIA_TYPE: "",
+    "application/x-www-form-urlencoded": "Form",
+    MULTIPART_MEDIA_TYPE: "Multipart",
+}
 
 Schema = dict[str, Any]
 
@@ -37,7 +41,9 @@ class BodySchemas:
         for media_type in _preferred_first(body):
             own_name = name + _SUFFIXES[media_type]
             if own_name != name and own_name in self._declared:
-                raise ValueError(f"{own_name} is the name of a struct and of a body; rename the struct")
+                raise ValueError(
+                    f"{own_name} is the name of a struct and of a body; rename the struct"
+                )
             own_schema = _body_schema(body.type, self._declared[name], media_type)
             self.components[own_name] = own_schema | {"title": own_name}
             found[media_type] = {"$ref": SCHEMA_PATH + own_name}
@@ -49,9 +55,13 @@ def _preferred_first(body: RequestBody) -> list[str]:
 
     A body whose content is JSON, or else a file, is sent as JSON by most.
     """
-    types = {each for field in msgspec.structs.fields(body.type) for each in possible_types(field.type)}
+    types = {
+        each for field in msgspec.structs.fields(body.type) for each in possible_types(field.type)
+    }
     has_file = UploadedFile in types and EncodedJSON not in types
-    return sorted(body.media_types, key=lambda media_type: has_file and media_type != MULTIPART_MEDIA_TYPE)
+    return sorted(
+        body.media_types, key=lambda media_type: has_file and media_type != MULTIPART_MEDIA_TYPE
+    )
 
 
 def _body_schema(kind: type[msgspec.Struct], declared: Schema, media_type: str) -> Schema:
@@ -77,7 +87,12 @@ def _as_form_field(schema: Schema, types: list[Any]) -> Schema:
         return BINARY_SCHEMA | about
     if types[0] is EncodedJSON or get_origin(types[0]) in (list, dict):
         structure = {key: value for key, value in schema.items() if key not in about}
-        return {**STRING_SCHEMA, "contentMediaType": JSON_MEDIA_TYPE, "contentSchema": structure, **about}
+        return {
+            **STRING_SCHEMA,
+            "contentMediaType": JSON_MEDIA_TYPE,
+            "contentSchema": structure,
+            **about,
+        }
     return STRING_SCHEMA | about if types == [Any] else schema
 
 
@@ -92,4 +107,6 @@ def without_null(schema: Schema) -> Schema:
 
 def _without_blank_default(schema: Schema) -> Schema:
     """Without a default that means "absent": generated clients would send it."""
-    return {key: value for key, value in schema.items() if key != "default" or value not in ("", None)}
+    return {
+        key: value for key, value in schema.items() if key != "default" or value not in ("", None)
+    }

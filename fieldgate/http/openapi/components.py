@@ -10,7 +10,11 @@ from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 SCHEMA_PATH = "#/components/schemas/"
 STRING_SCHEMA = {"type": "string"}
 # The keyword of OpenAPI 3.1, and the one of 3.0 that most generators of clients look for.
-BINARY_SCHEMA = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+BINARY_SCHEMA = {
+    "type": "string",
+    "format": "binary",
+    "contentMediaType": "application/octet-stream",
+}
 
 _COMMON_HEADERS = ("Allow", "Vary", "Content-Language", "X-Request-ID")
 
@@ -19,13 +23,17 @@ def _load_shared() -> Any:
     text = (Path(__file__).parent / "shared.json").read_text(encoding="utf-8")
     text = text.replace('"LANGUAGE_CODES"', json.dumps(list(LANGUAGES_BY_CODE)))
     text = text.replace("LANGUAGE_NAMES", codes_in_english())
-    return json.loads(text.replace('"DEFAULT_LIMIT"', str(DEFAULT_LIMIT)).replace("MAX_LIMIT", str(MAX_LIMIT)))
+    return json.loads(
+        text.replace('"DEFAULT_LIMIT"', str(DEFAULT_LIMIT)).replace("MAX_LIMIT", str(MAX_LIMIT))
+    )
 
 
 _shared = _load_shared()
 # Those that are always sent with a response that lists them are `required`; the others are sent if they apply.
 RESPONSE_HEADERS: dict[str, Any] = _shared["headers"]
-ERROR_RESPONSES: dict[int, dict[str, Any]] = {int(status): error for status, error in _shared["errors"].items()}
+ERROR_RESPONSES: dict[int, dict[str, Any]] = {
+    int(status): error for status, error in _shared["errors"].items()
+}
 ERROR_SCHEMAS: dict[str, Any] = _shared["schemas"]
 SECURITY_SCHEMES: dict[str, Any] = _shared["security_schemes"]
 # Without examples: Swagger UI would fill them in, so every request would be in French and strict.
@@ -62,9 +70,16 @@ def list_schema(record: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            "count": {"type": "integer", "minimum": 0, "description": "Number of records on all pages."},
+            "count": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "Number of records on all pages.",
+            },
             "next": {**page_link, "description": "URL of the next page; null on the last."},
-            "previous": {**page_link, "description": "URL of the previous page; null on the first."},
+            "previous": {
+                **page_link,
+                "description": "URL of the previous page; null on the first.",
+            },
             "results": {"type": "array", "items": record, "description": "Records of this page."},
         },
         "required": ["count", "next", "previous", "results"],

@@ -44,15 +44,21 @@ class OpenAPIDocument:
 
     @cached_property
     def _prepared(self) -> bytes:
-        return encode(_build_document([each for each in self._operations if each.description.in_schema]))
+        return encode(
+            _build_document([each for each in self._operations if each.description.in_schema])
+        )
 
     @cached_property
     def _prepared_yaml(self) -> bytes:
         import yaml  # slow to import, and nothing else needs it
 
-        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # PyYAML may be built without its library in C
+        dumper = getattr(
+            yaml, "CSafeDumper", yaml.SafeDumper
+        )  # PyYAML may be built without its library in C
         document = msgspec.json.decode(self.as_json(_PLACEHOLDER_URL.decode()))
-        text: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
+        text: str = yaml.dump(
+            document, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110
+        )
         return text.encode()
 
 
@@ -91,7 +97,10 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": Link(""), "description": "This service."}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(operation.description.tag for operation in operations)],
+        "tags": [
+            {"name": tag}
+            for tag in dict.fromkeys(operation.description.tag for operation in operations)
+        ],
         "paths": paths,
         "components": {
             "schemas": {**body_schemas.components, **ERROR_SCHEMAS},

@@ -34,7 +34,9 @@ def describe_operation(
     operation: Operation, schemas: dict[Any, Any], bodies: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
     """One operation. `schemas` are those of types, `bodies` those of the request body by media type."""
-    responses: dict[str, Any] = {str(operation.response.status): _success_response(operation, schemas)}
+    responses: dict[str, Any] = {
+        str(operation.response.status): _success_response(operation, schemas)
+    }
     if operation.response.alternate_type is not None and operation.response.status != HTTPStatus.OK:
         example = EXAMPLES.get(f"{operation.name} (preview)")
         content = {"schema": schemas[operation.response.alternate_type], "example": example}
@@ -44,14 +46,18 @@ def describe_operation(
             "content": {Format.JSON.media_type: content} | _other_formats(operation, schemas),
         }
     if operation.route.method == "GET" and not operation.caching.no_store:
-        responses["304"] = {"description": "The response you have is still current.", "headers": header_refs("ETag")}
+        responses["304"] = {
+            "description": "The response you have is still current.",
+            "headers": header_refs("ETag"),
+        }
     if operation.route.method == "PUT":
         responses["201"] = {
             **_success_response(operation, schemas),
             "headers": header_refs("Location", "Fieldgate-Ignored"),
         }
     responses |= {
-        str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(_error_statuses(operation))
+        str(status): {"$ref": f"#/components/responses/{status}"}
+        for status in sorted(_error_statuses(operation))
     }
     if operation.response.refusal_type is not None:
         responses["400"] = error_response(400, schemas[operation.response.refusal_type])
@@ -84,7 +90,9 @@ def _error_statuses(operation: Operation) -> set[int]:
     statuses = {401, 503, *operation.description.error_statuses, *operation.response.error_types}
     if operation.route.checks_host:
         statuses.add(400)
-    if operation.route.scope is not Scope.NONE or (operation.route.method != "GET" and operation.body.csrf_protected):
+    if operation.route.scope is not Scope.NONE or (
+        operation.route.method != "GET" and operation.body.csrf_protected
+    ):
         statuses.add(403)
     if operation.body.media_types:
         statuses |= {408, 413, 415}
@@ -98,7 +106,9 @@ def _error_statuses(operation: Operation) -> set[int]:
 
 
 def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
-    names: tuple[str, ...] = ("ETag",) if operation.route.method == "GET" and not operation.caching.no_store else ()
+    names: tuple[str, ...] = (
+        ("ETag",) if operation.route.method == "GET" and not operation.caching.no_store else ()
+    )
     if operation.response.kind is ResponseKind.EMPTY:
         return {"description": "Done.", "headers": header_refs(*operation.response.headers)}
     content: dict[str, Any] = {}
@@ -118,7 +128,11 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
     content[Format.JSON.media_type] = {"schema": schema, "example": example}
     content |= _other_formats(operation, schemas)
-    return {"description": "Done.", "headers": header_refs(*names, "Fieldgate-Ignored"), "content": content}
+    return {
+        "description": "Done.",
+        "headers": header_refs(*names, "Fieldgate-Ignored"),
+        "content": content,
+    }
 
 
 def _other_formats(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
@@ -132,29 +146,48 @@ def _other_formats(operation: Operation, schemas: dict[Any, Any]) -> dict[str, A
 
 def _json_formats(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     """Formats other than JSON that are JSON, such as GeoJSON."""
-    return {offered.media_type: {"schema": schemas[kind]} for offered, kind in operation.response.format_types.items()}
+    return {
+        offered.media_type: {"schema": schemas[kind]}
+        for offered, kind in operation.response.format_types.items()
+    }
 
 
 def _file_schema(media_type: str) -> dict[str, Any]:
     """Office documents and unknown files are bytes, everything else is text."""
-    return BINARY_SCHEMA if media_type.startswith(("application/vnd.", Format.BYTES.media_type)) else STRING_SCHEMA
+    return (
+        BINARY_SCHEMA
+        if media_type.startswith(("application/vnd.", Format.BYTES.media_type))
+        else STRING_SCHEMA
+    )
 
 
 def _describe_parameters(operation: Operation) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/.]+$"}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "pattern": "^[^/.]+$"},
+        }
         for name in re.findall(r"{(\w+)}", operation.route.path)
     ]
     for field in msgspec.structs.fields(operation.query_type) if operation.query_type else ():
         schema = without_null(msgspec.json.schema(field.type))
         about = schema.pop("description", "")
-        described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
+        described: dict[str, Any] = {
+            "name": field.encode_name,
+            "in": "query",
+            "description": about,
+            "schema": schema,
+        }
         if field.required:
             described["required"] = True
         if datetime in possible_types(field.type):
             schema |= {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
         for text in (schema, schema.get("items", {})):
-            if text.get("type") == "string" and not {"enum", "format", "pattern", "anyOf"} & set(text):
+            if text.get("type") == "string" and not {"enum", "format", "pattern", "anyOf"} & set(
+                text
+            ):
                 text["pattern"] = _NO_NULLS_PATTERN
         if schema.get("type") == "array":  # separated by commas
             described |= {"style": "form", "explode": False}
@@ -168,7 +201,9 @@ def _describe_parameters(operation: Operation) -> list[dict[str, Any]]:
             {
                 "name": "format",
                 "in": "query",
-                "description": about if Format.HTML in operation.response.formats else "File format.",
+                "description": about
+                if Format.HTML in operation.response.formats
+                else "File format.",
                 "schema": {"type": "string", "enum": values},
             }
         )

@@ -21,7 +21,9 @@ MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
 MISSING_TOKEN = Message("The Authorization header has a scheme but no token.")
 INVALID_TOKEN = Message("This token is not valid. Check it, or get a new one.")
-INVALID_BASIC = Message("The Basic credentials cannot be read: they must be base64 of username:password.")
+INVALID_BASIC = Message(
+    "The Basic credentials cannot be read: they must be base64 of username:password."
+)
 UNKNOWN_SCHEME = Message("This authentication scheme is not supported. Use Token, Bearer or Basic.")
 
 
@@ -39,7 +41,9 @@ class Authenticator(Protocol):
         ...
 
 
-async def authenticate(headers: Mapping[bytes, bytes], client_address: str, authenticator: Authenticator) -> Caller:
+async def authenticate(
+    headers: Mapping[bytes, bytes], client_address: str, authenticator: Authenticator
+) -> Caller:
     """Return the caller. Invalid credentials are an error everywhere, on public endpoints too."""
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     if authorization:
@@ -51,7 +55,9 @@ async def authenticate(headers: Mapping[bytes, bytes], client_address: str, auth
     return ANONYMOUS
 
 
-async def _authenticate_header(authorization: str, client_address: str, authenticator: Authenticator) -> Caller:
+async def _authenticate_header(
+    authorization: str, client_address: str, authenticator: Authenticator
+) -> Caller:
     parts = authorization.split(maxsplit=1)
     scheme, rest = parts if len(parts) > 1 else (authorization, "")
     known = scheme.lower()
@@ -97,12 +103,16 @@ def read_cookie(header: bytes, name: bytes) -> bytes:
     return b""
 
 
-def set_cookie(name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool) -> Header:
+def set_cookie(
+    name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool
+) -> Header:
     """The header that sets a cookie for the whole service; `max_age` 0 removes it."""
     cookie: SimpleCookie = SimpleCookie()
     key = name.decode()
     cookie[key] = value
-    cookie[key].update({"path": urlsplit(base_url.url).path + "/", "max-age": str(max_age), "samesite": "Lax"})
+    cookie[key].update(
+        {"path": urlsplit(base_url.url).path + "/", "max-age": str(max_age), "samesite": "Lax"}
+    )
     cookie[key]["httponly"] = http_only
     cookie[key]["secure"] = base_url.is_secure
     return (b"set-cookie", cookie[key].OutputString().encode())

@@ -16,7 +16,9 @@ from fieldgate.i18n.messages import Message, PluralMessage
 
 DEFAULT_MAX_BODY_BYTES = 64 * 1024  # enough for any body without a file
 MAX_FIELDS = 100
-MAX_JSON_DEPTH = 50  # levels of nested objects and arrays; recursive code must be able to process them
+MAX_JSON_DEPTH = (
+    50  # levels of nested objects and arrays; recursive code must be able to process them
+)
 JSON_MEDIA_TYPE = "application/json"
 FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 MULTIPART_MEDIA_TYPE = "multipart/form-data"
@@ -88,16 +90,24 @@ class BodyLimit(msgspec.Struct, frozen=True):
     def check(self, size: int) -> None:
         """Raise `PayloadTooLarge` if a body of this size exceeds the limit."""
         if size > self.largest:
-            raise body_too_large(self.largest) if self.file_limit is None else file_too_large(self.file_limit)
+            raise (
+                body_too_large(self.largest)
+                if self.file_limit is None
+                else file_too_large(self.file_limit)
+            )
 
 
-def parse_fields(headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
+def parse_fields(
+    headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """Parse the fields of a body that is JSON or a form. The fields named in `encoded` become `EncodedJSON`."""
     media_type = media_type_of(headers)
     if media_type == FORM_MEDIA_TYPE:
         return keep_encoded(dict(_parse_urlencoded(body)), encoded)
     if media_type == JSON_MEDIA_TYPE or (not media_type and not body.strip()):
-        return _parse_partly(body, encoded) if encoded and body.strip() else _parse_json_object(body)
+        return (
+            _parse_partly(body, encoded) if encoded and body.strip() else _parse_json_object(body)
+        )
     raise _unsupported_media_type(BODY_MEDIA_TYPES)
 
 
@@ -158,7 +168,10 @@ def _parse_partly(body: bytes, encoded: frozenset[str]) -> dict[str, Any]:
     """Parse a JSON object without decoding some of its fields. A text in such a field is JSON itself."""
     skipped = _decode_raw(body, _struct_of_raw(encoded))
     # Only the fields that are skipped may be large.
-    if len(body) - sum(len(bytes(getattr(skipped, name))) for name in encoded) > DEFAULT_MAX_BODY_BYTES:
+    if (
+        len(body) - sum(len(bytes(getattr(skipped, name))) for name in encoded)
+        > DEFAULT_MAX_BODY_BYTES
+    ):
         raise body_too_large(DEFAULT_MAX_BODY_BYTES)
     values: dict[str, Any] = {}
     for name, raw in _decode_raw(body, dict[str, msgspec.Raw]).items():
@@ -174,7 +187,9 @@ def _decode_raw(body: bytes | str, kind: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError:
-        raise BadRequest(Message("The body must be a JSON object, with names and values.")) from None
+        raise BadRequest(
+            Message("The body must be a JSON object, with names and values.")
+        ) from None
     except ValueError:  # msgspec's own errors are ValueErrors
         raise BadRequest(Message("The body is not valid JSON.")) from None
     except RecursionError:
@@ -183,18 +198,24 @@ def _decode_raw(body: bytes | str, kind: Any) -> Any:
 
 @cache
 def _struct_of_raw(names: frozenset[str]) -> type[msgspec.Struct]:
-    return msgspec.defstruct("_Skipped", [(name, msgspec.Raw, msgspec.Raw()) for name in sorted(names)])
+    return msgspec.defstruct(
+        "_Skipped", [(name, msgspec.Raw, msgspec.Raw()) for name in sorted(names)]
+    )
 
 
 def keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
     """Mark the text of some fields as JSON that is not decoded. A blank text is no value."""
     # Files have their own limit, and are not in memory.
-    others = (value for name, value in values.items() if name not in encoded and isinstance(value, str))
+    others = (
+        value for name, value in values.items() if name not in encoded and isinstance(value, str)
+    )
     if encoded and sum(map(len, others)) > DEFAULT_MAX_BODY_BYTES:
         raise body_too_large(DEFAULT_MAX_BODY_BYTES)
     for name in encoded & values.keys():
         if isinstance(text := values[name], str):
-            values[name] = EncodedJSON(text.encode("utf-8", "surrogatepass")) if text.strip() else None
+            values[name] = (
+                EncodedJSON(text.encode("utf-8", "surrogatepass")) if text.strip() else None
+            )
     return values
 
 
@@ -210,7 +231,11 @@ def is_too_deep(value: Any) -> bool:
     """Whether the nesting exceeds the limit. Not recursive, as the depth may be anything."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
-        holders = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        holders = [
+            each.values() if isinstance(each, dict) else each
+            for each in level
+            if isinstance(each, dict | list)
+        ]
         if not holders:
             return False
         level = list(chain.from_iterable(holders))
@@ -229,7 +254,9 @@ def _parse_urlencoded(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError:
-        raise BadRequest(Message("The form cannot be read: it must be percent-encoded UTF-8.")) from None
+        raise BadRequest(
+            Message("The form cannot be read: it must be percent-encoded UTF-8.")
+        ) from None
 
 
 def unique_fields(parts: Iterable[tuple[str, str | UploadedFile]]) -> dict[str, Any]:
@@ -244,7 +271,10 @@ def unique_fields(parts: Iterable[tuple[str, str | UploadedFile]]) -> dict[str, 
 
 def _unsupported_media_type(supported: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
-        Message("This media type is not supported here; send one of: {known}.", known=", ".join(supported))
+        Message(
+            "This media type is not supported here; send one of: {known}.",
+            known=", ".join(supported),
+        )
     )
 
 

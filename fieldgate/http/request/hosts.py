@@ -23,12 +23,19 @@ from fieldgate.i18n.messages import Message
 from fieldgate.runtime.client_networks import is_in_networks
 from fieldgate.settings import PREFIX, Settings
 
-FORWARDED_HEADERS = (b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port", b"x-forwarded-prefix")
+FORWARDED_HEADERS = (
+    b"x-forwarded-proto",
+    b"x-forwarded-host",
+    b"x-forwarded-port",
+    b"x-forwarded-prefix",
+)
 
 FQDN_TIMEOUT_SECONDS = 1.0
 MAX_HOST_CHARS = 300  # of a host or prefix; a DNS name has at most 253
 
-_HOST = re.compile(r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
+_HOST = re.compile(
+    r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+)
 _PREFIX = re.compile(r"(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+)*/?")
 _PORT = re.compile(r"(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})", re.ASCII)
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -53,13 +60,17 @@ class HostPolicy:
         self._allowed_hosts = settings.allowed_hosts or default_hosts(settings)
         self._refused_hosts = RefusedHostLog()
         self._base_url = lru_cache(maxsize=1024)(self._base_url_uncached)
-        self.is_trusted_proxy = lru_cache(maxsize=4096)(partial(is_in_networks, networks=self._trusted_proxies))
+        self.is_trusted_proxy = lru_cache(maxsize=4096)(
+            partial(is_in_networks, networks=self._trusted_proxies)
+        )
 
     def base_url_for(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> BaseURL:
         """The base URL for a request; raises `BadRequest` for a host that is not allowed."""
         host = headers.get(b"host", b"")[:MAX_HOST_CHARS]
         if self._trusted_proxies and self.is_trusted_proxy(peer):
-            proto, named, port, prefix = (_last_member(headers.get(name, b"")) for name in FORWARDED_HEADERS)
+            proto, named, port, prefix = (
+                _last_member(headers.get(name, b"")) for name in FORWARDED_HEADERS
+            )
             return self._base_url(scheme, host, (proto, named, port, prefix))
         return self._base_url(scheme, host, ("", "", "", ""))
 
@@ -75,10 +86,14 @@ class HostPolicy:
             peer = address
         return peer
 
-    def _base_url_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> BaseURL:
+    def _base_url_uncached(
+        self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]
+    ) -> BaseURL:
         forwarded_scheme, forwarded_host, forwarded_port, prefix = forwarded
         host_header, given_host = (
-            ("X-Forwarded-Host", forwarded_host) if forwarded_host else ("Host", host.decode("latin-1"))
+            ("X-Forwarded-Host", forwarded_host)
+            if forwarded_host
+            else ("Host", host.decode("latin-1"))
         )
         scheme = forwarded_scheme.lower() or scheme
         match = _HOST.fullmatch(given_host.lower())
@@ -96,8 +111,14 @@ class HostPolicy:
             raise self._invalid("X-Forwarded-Prefix", prefix)
         if self._fixed_url:
             is_secure = self._fixed_url.startswith("https:")
-            return BaseURL(self._fixed_url, is_secure, is_secure and forwarded_scheme.lower() != "http")
-        netloc = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
+            return BaseURL(
+                self._fixed_url, is_secure, is_secure and forwarded_scheme.lower() != "http"
+            )
+        netloc = (
+            match["name"]
+            if not port or port == _DEFAULT_PORTS[scheme]
+            else f"{match['name']}:{port}"
+        )
         is_secure = scheme == "https"
         return BaseURL(f"{scheme}://{netloc}{prefix.rstrip('/')}", is_secure, is_secure)
 
@@ -110,7 +131,8 @@ def is_allowed(name: str, entries: Iterable[str]) -> bool:
     """Whether a host is one of the entries; `.example.org` stands for all below it and itself, `*` for any host."""
     name = name.rstrip(".")
     return any(
-        entry in ("*", name) or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
+        entry in ("*", name)
+        or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
         for entry in entries
     )
 
@@ -202,6 +224,9 @@ class RefusedHostLog:
             return
         self._logged.add((header, value))
         if len(self._logged) > MAX_LOGGED_HOSTS:
-            log.warning("More hosts are refused. They are not logged for %d minutes.", (self._window_end - now) // 60)
+            log.warning(
+                "More hosts are refused. They are not logged for %d minutes.",
+                (self._window_end - now) // 60,
+            )
         else:
             log.warning(text, header, ascii(value[:MAX_LOGGED_CHARS]))  # without control characters

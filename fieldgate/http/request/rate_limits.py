@@ -47,7 +47,10 @@ class RateMeter:
         self.limit = quota.seconds + self.interval / 1000
         self._clock = clock
         self._times: dict[Hashable, float] = {}  # when the quota is full again
-        self._policy: Header = (b"ratelimit-policy", f'"{name}";q={quota.requests};w={quota.seconds}'.encode())
+        self._policy: Header = (
+            b"ratelimit-policy",
+            f'"{name}";q={quota.requests};w={quota.seconds}'.encode(),
+        )
 
     def take(self, key: Hashable, cost: float) -> float:
         """Use a part of the quota and return the level: seconds until it is full again. Above `limit`: refused.
@@ -114,7 +117,9 @@ class RateLimited(TooManyRequests):
 class RateLimiter:
     """The quotas of the settings. There is one in each process."""
 
-    def __init__(self, settings: Settings, count_refusal: Callable[[str], None], clock: Clock = monotonic) -> None:
+    def __init__(
+        self, settings: Settings, count_refusal: Callable[[str], None], clock: Clock = monotonic
+    ) -> None:
         """`count_refusal` gets the name of the policy that refused a request."""
 
         def meter(name: str, quota: RateQuota | None) -> RateMeter | None:
@@ -123,7 +128,10 @@ class RateLimiter:
         self._count_refusal = count_refusal
         self._exempt = settings.rate_limit_exempt
         # For writes and for reads.
-        self._user_meters = (meter(_USER_WRITES, settings.write_rate), meter(_USER_READS, settings.read_rate))
+        self._user_meters = (
+            meter(_USER_WRITES, settings.write_rate),
+            meter(_USER_READS, settings.read_rate),
+        )
         self._address_meters = (
             meter(_ADDRESS_WRITES, settings.address_write_rate),
             meter(_ADDRESS_READS, settings.address_read_rate),
@@ -134,7 +142,9 @@ class RateLimiter:
         # Hashes of credentials that were valid: those who share an address with somebody who guesses are not refused.
         self._valid_credentials = BoundedCache[int, bool](MAX_KNOWN_CREDENTIALS)
 
-    def admit(self, user_id: int | None, address: str, method: str, cost: float) -> Sequence[Header]:
+    def admit(
+        self, user_id: int | None, address: str, method: str, cost: float
+    ) -> Sequence[Header]:
         """Count a request and return header fields about the quota. Raise `RateLimited`."""
         network = self._network(address)
         if network is None:

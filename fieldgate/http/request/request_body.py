@@ -36,7 +36,9 @@ from fieldgate.overload import NoProgress, Overload, run_in_thread_if
 
 PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
 MAX_PART_HEADERS = 8
-MAX_PART_HEADER_BYTES = 4096  # of each; a file name of 255 characters has 2,295 bytes in `filename*`
+MAX_PART_HEADER_BYTES = (
+    4096  # of each; a file name of 255 characters has 2,295 bytes in `filename*`
+)
 MAX_BYTES_IN_MEMORY = 64 * 1024  # more of a file is written to disk
 RETRY_SECONDS = 60
 
@@ -124,16 +126,24 @@ class IncomingBody:
         self._held = AsyncExitStack()  # slots and bytes of this process
         self.loaded_bytes = 0  # of the body that were parsed
 
-    async def read_fields(self, limit: BodyLimit, encoded: frozenset[str] = frozenset()) -> dict[str, Any]:
+    async def read_fields(
+        self, limit: BodyLimit, encoded: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
         """The fields of a body in any media type. The fields named in `encoded` become `EncodedJSON`."""
         if not self._is_multipart:
-            return await self._parse(limit, lambda body: body_parsing.parse_fields(self._headers, body, encoded))
-        return body_parsing.keep_encoded(body_parsing.unique_fields(await self._read_parts(limit)), encoded)
+            return await self._parse(
+                limit, lambda body: body_parsing.parse_fields(self._headers, body, encoded)
+            )
+        return body_parsing.keep_encoded(
+            body_parsing.unique_fields(await self._read_parts(limit)), encoded
+        )
 
     async def read_form(self, limit: BodyLimit) -> FormValues:
         """The fields of an HTML form."""
         if not self._is_multipart:
-            return await self._parse(limit, lambda body: body_parsing.parse_form(self._headers, body))
+            return await self._parse(
+                limit, lambda body: body_parsing.parse_form(self._headers, body)
+            )
         return body_parsing.group_fields(await self._read_parts(limit))
 
     async def read_object(self, limit: BodyLimit) -> JSONObject:
@@ -190,7 +200,9 @@ class IncomingBody:
         expected = int(declared) if declared.isdigit() else limit.largest
         limit.check(expected)
         if self._overload is not None and expected > DEFAULT_MAX_BODY_BYTES:
-            await self._held.enter_async_context(self._overload.uploads.slot(self._caller, expected))
+            await self._held.enter_async_context(
+                self._overload.uploads.slot(self._caller, expected)
+            )
         received = 0
         while True:
             event = await self._receive()
@@ -214,7 +226,9 @@ class IncomingBody:
         self.loaded_bytes = size
         if self._overload is not None and size > DEFAULT_MAX_BODY_BYTES:
             await self._held.enter_async_context(self._overload.large_bodies.slot(self._caller))
-            await self._held.enter_async_context(self._overload.loaded_bodies.slot(self._caller, size))
+            await self._held.enter_async_context(
+                self._overload.loaded_bodies.slot(self._caller, size)
+            )
 
 
 @contextmanager
@@ -267,7 +281,9 @@ class BodyStream:
     It raises `RequestTimeout` if the client sends nothing for too long.
     """
 
-    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], overload: Overload) -> None:
+    def __init__(
+        self, receive: Receive, headers: Mapping[bytes, bytes], overload: Overload
+    ) -> None:
         self._receive = receive
         self._overload = overload
         declared = headers.get(b"content-length", b"")
@@ -304,7 +320,10 @@ class BodyDrainer:
 
     async def drain(self, body: BodyStream) -> bool:
         """Discard the body before the response is sent; return False if the connection has to be closed instead."""
-        is_too_large = body.declared_bytes is not None and body.declared_bytes - body.bytes_read > self._max_bytes
+        is_too_large = (
+            body.declared_bytes is not None
+            and body.declared_bytes - body.bytes_read > self._max_bytes
+        )
         if body.waits_for_continue or is_too_large:
             return False
         return await self._discard(body, MAX_SECONDS_BEFORE_RESPONSE)

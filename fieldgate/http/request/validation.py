@@ -46,7 +46,9 @@ class _Field(NamedTuple):
     check: Any
 
 
-def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
+def parse_struct(
+    kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False
+) -> Fields:
     """Return an instance of the struct, or raise `ValidationError` with all missing and invalid fields."""
     fields, required, blanks = _struct_fields(kind)
     parsed: dict[str, Any] = {}
@@ -103,7 +105,14 @@ def _convert(value: Any, field: _Field) -> Any:
 
 def _meta_extra(kind: Any, name: str) -> Any:
     """An entry of `Meta(extra=…)` of a type, or None."""
-    return next((each.extra[name] for each in getattr(kind, "__metadata__", ()) if name in (each.extra or ())), None)
+    return next(
+        (
+            each.extra[name]
+            for each in getattr(kind, "__metadata__", ())
+            if name in (each.extra or ())
+        ),
+        None,
+    )
 
 
 def _parse_nested_json(text: str) -> Any:
@@ -139,7 +148,11 @@ def _parse_list_item(text: str, kind: Any) -> Any:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:
         raise ValueError(
-            Message("“{value}” is not valid. {expected}", value=text[:40], expected=expected_message(kind))
+            Message(
+                "“{value}” is not valid. {expected}",
+                value=text[:40],
+                expected=expected_message(kind),
+            )
         ) from None
 
 
@@ -147,7 +160,9 @@ def parse_timestamp(text: str) -> datetime:
     """Parse an ISO 8601 timestamp. The default time is midnight, the default zone UTC; `+` may have become a space."""
     timestamp = datetime.fromisoformat(_SPACE_FOR_PLUS.sub(r"\1+\2", text.strip()))
     try:
-        return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
+        return (
+            timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
+        )
     except OverflowError:
         raise ValueError(text) from None
 
@@ -158,9 +173,17 @@ def _struct_fields(
 ) -> tuple[dict[str, _Field], list[tuple[str, str]], dict[str, Any]]:
     """The fields of a struct by name; both names of the required fields, ours first; and values of blanks."""
     fields = msgspec.structs.fields(kind)
-    blanks = {field.encode_name: blank for field in fields if (blank := _meta_extra(field.type, "blank")) is not None}
+    blanks = {
+        field.encode_name: blank
+        for field in fields
+        if (blank := _meta_extra(field.type, "blank")) is not None
+    }
     required = [(field.name, field.encode_name) for field in fields if field.required]
-    return {field.encode_name: _describe_field(field.name, field.type) for field in fields}, required, blanks
+    return (
+        {field.encode_name: _describe_field(field.name, field.type) for field in fields},
+        required,
+        blanks,
+    )
 
 
 def _describe_field(name: str, kind: Any) -> _Field:
@@ -180,7 +203,9 @@ def _describe_field(name: str, kind: Any) -> _Field:
             for meta in _metas(kind)
             for name in ("pattern", "min_length", "max_length")
         ),
-        words=frozenset(get_args(choice)) if get_origin(choice) is Literal and check is None else frozenset(),
+        words=frozenset(get_args(choice))
+        if get_origin(choice) is Literal and check is None
+        else frozenset(),
         check=check,
     )
 
@@ -196,7 +221,9 @@ def _metas(kind: Any) -> list[Any]:
 def encoded_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
     """The names of the fields whose JSON is not decoded."""
     return frozenset(
-        field.encode_name for field in msgspec.structs.fields(kind) if EncodedJSON in possible_types(field.type)
+        field.encode_name
+        for field in msgspec.structs.fields(kind)
+        if EncodedJSON in possible_types(field.type)
     )
 
 
@@ -246,12 +273,16 @@ def expected_message(kind: Any) -> Message:
 def list_limit_message(length: int, shortest: int | None = None) -> Message:
     if shortest:
         return Message("Send a list of {low} to {high} entries.", low=shortest, high=length)
-    return PluralMessage("Send a list of at most {count} entry.", "Send a list of at most {count} entries.", length)
+    return PluralMessage(
+        "Send a list of at most {count} entry.", "Send a list of at most {count} entries.", length
+    )
 
 
 def text_limit_message(length: int) -> Message:
     return PluralMessage(
-        "Enter text of at most {count} character.", "Enter text of at most {count} characters.", length
+        "Enter text of at most {count} character.",
+        "Enter text of at most {count} characters.",
+        length,
     )
 
 
@@ -260,5 +291,10 @@ def possible_types(kind: Any) -> list[Any]:
     if get_origin(kind) is Annotated:
         return possible_types(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [bare for choice in get_args(kind) if choice is not NoneType for bare in possible_types(choice)]
+        return [
+            bare
+            for choice in get_args(kind)
+            if choice is not NoneType
+            for bare in possible_types(choice)
+        ]
     return [kind]

@@ -25,7 +25,9 @@ class Cors:
         is_open = "*" in self._origins
         exposed = (b"access-control-expose-headers", EXPOSED_HEADERS.encode())
         # With `*` the headers are the same for all origins, so that complete responses can be cached.
-        self.base_headers: list[Header] = [(b"access-control-allow-origin", b"*"), exposed] if is_open else [exposed]
+        self.base_headers: list[Header] = (
+            [(b"access-control-allow-origin", b"*"), exposed] if is_open else [exposed]
+        )
         self.vary: tuple[str, ...] = () if is_open else ("Origin",)
 
     def headers(self, origin: bytes) -> list[Header]:
@@ -33,7 +35,11 @@ class Cors:
         if not origin or not self.vary or origin.decode("latin-1").lower() not in self._origins:
             return []
         allowed = [(b"access-control-allow-origin", origin)]
-        return [*allowed, (b"access-control-allow-credentials", b"true")] if self._credentials else allowed
+        return (
+            [*allowed, (b"access-control-allow-credentials", b"true")]
+            if self._credentials
+            else allowed
+        )
 
     def preflight(self, allowed: bytes, headers: Mapping[bytes, bytes]) -> list[Header]:
         """The headers that answer a preflight request."""

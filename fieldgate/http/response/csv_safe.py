@@ -27,7 +27,9 @@ def encode_cells(*cells: CSVCell) -> bytes:
 
 def decode_csv(encoded: bytes) -> Iterator[list[str]]:
     """The rows that `encode_csv` encoded, as texts."""
-    csv.field_size_limit(sys.maxsize)  # of all readers of this process; others limit the size of what they read
+    csv.field_size_limit(
+        sys.maxsize
+    )  # of all readers of this process; others limit the size of what they read
     for row in csv.reader(io.StringIO(encoded.decode(), newline="")):
         yield [unescape_formula(cell) if "'" in cell else cell for cell in row]
 

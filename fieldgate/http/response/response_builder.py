@@ -25,8 +25,12 @@ from fieldgate.identity import Caller
 from fieldgate.overload import run_in_thread_if
 from fieldgate.pagination import MAX_LIMIT, ListResult
 
-ENCODE_IN_THREAD_THRESHOLD_RECORDS = 100  # encoding a larger page would block the event loop for too long
-MAX_LINK_HEADER_CHARS = 4096  # clients and proxies refuse long headers, and the body has the URLs too
+ENCODE_IN_THREAD_THRESHOLD_RECORDS = (
+    100  # encoding a larger page would block the event loop for too long
+)
+MAX_LINK_HEADER_CHARS = (
+    4096  # clients and proxies refuse long headers, and the body has the URLs too
+)
 
 JSON_CONTENT_TYPE: Header = (b"content-type", Format.JSON.content_type)
 
@@ -76,13 +80,17 @@ class PageRenderer(Protocol):
 class ResponseBuilder:
     """Builds the responses of one endpoint."""
 
-    def __init__(self, operations: Sequence[Operation], cors: Cors, page_renderer: PageRenderer) -> None:
+    def __init__(
+        self, operations: Sequence[Operation], cors: Cors, page_renderer: PageRenderer
+    ) -> None:
         methods = {operation.route.method for operation in operations} | {"OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
         allow = responses.allow(methods)
         by_caller = (
-            responses.VARY_BY_CALLER if any(operation.caching.depends_on_caller for operation in operations) else ()
+            responses.VARY_BY_CALLER
+            if any(operation.caching.depends_on_caller for operation in operations)
+            else ()
         )
         self.allowed_methods = allow[1]
         self._operations = operations
@@ -95,25 +103,33 @@ class ResponseBuilder:
             *cors.base_headers,
         ]
 
-    async def build(self, operation: Operation, context: HandlerContext, result: Any, etag: bytes) -> Response:
+    async def build(
+        self, operation: Operation, context: HandlerContext, result: Any, etag: bytes
+    ) -> Response:
         """Encode a handler's result in the requested format. `etag` is b"" if no data version is known."""
         parsed = context.request
         if isinstance(result, Response):
             return self._complete_raw(result, parsed, etag)
         headers = self._common_headers(parsed)
         if result is None:
-            return Response(operation.response.status, [*headers, responses.API_CSP, responses.NO_STORE])
+            return Response(
+                operation.response.status, [*headers, responses.API_CSP, responses.NO_STORE]
+            )
         next_page = previous_page = body = None
         content_type = JSON_CONTENT_TYPE
         status = _STATUS_BY_RESULT.get(type(result), operation.response.status)
         if isinstance(result, ListResult):
-            next_page, previous_page = page_links(parsed.url, parsed.query_params, parsed.page, result.count)
+            next_page, previous_page = page_links(
+                parsed.url, parsed.query_params, parsed.page, result.count
+            )
             headers += _list_headers(parsed, next_page, previous_page)
             headers.append((b"fieldgate-data-version", context.data_version))
             if result.encode_page is not None:
                 records = encode_records(result)
                 is_long = len(records) > ENCODE_IN_THREAD_THRESHOLD_RECORDS
-                body = await run_in_thread_if(is_long, result.encode_page, records, next_page, previous_page)
+                body = await run_in_thread_if(
+                    is_long, result.encode_page, records, next_page, previous_page
+                )
                 content_type = (b"content-type", parsed.format.content_type)
             else:
                 prepared = encode_envelope(result, next_page, previous_page)
@@ -130,9 +146,15 @@ class ResponseBuilder:
         if body is None:
             body = links.resolve_links(prepared, parsed.base_url.url.encode(), parsed.format_query)
         if parsed.format is Format.HTML:
-            page_context = PageContext(operation, context, status, headers, body, next_page, previous_page)
+            page_context = PageContext(
+                operation, context, status, headers, body, next_page, previous_page
+            )
             return await self._html_response(page_context)
-        caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
+        caching = (
+            responses.PRIVATE_NO_CACHE
+            if operation.caching.depends_on_caller
+            else responses.NO_CACHE
+        )
         if operation.caching.no_store or operation.route.method != "GET":
             caching, etag = responses.NO_STORE, b""
         else:
@@ -175,11 +197,17 @@ class ResponseBuilder:
             "description": translate(first.description.text, language),
             "renders": first.response.media_types,
             "parses": list(
-                dict.fromkeys(kind for operation in self._operations for kind in operation.body.media_types)
+                dict.fromkeys(
+                    kind for operation in self._operations for kind in operation.body.media_types
+                )
             ),
         }
-        if dry_runs := [each.route.method for each in self._operations if DRY_RUN in each.query_names]:
-            body["dry_run"] = dry_runs  # clients rely on it before they send what other servers would do
+        if dry_runs := [
+            each.route.method for each in self._operations if DRY_RUN in each.query_names
+        ]:
+            body["dry_run"] = (
+                dry_runs  # clients rely on it before they send what other servers would do
+            )
         complete = [
             *self._base_headers,
             responses.API_CSP,
@@ -204,18 +232,32 @@ class ResponseBuilder:
             headers = [*others, (b"content-type", Format.BYTES.content_type)]
             response = msgspec.structs.replace(response, headers=headers)
         own = dict(response.headers)
-        headers = [header for header in (*self._common_headers(request), responses.HTML_CSP) if header[0] not in own]
-        if response.status != HTTPStatus.OK or response.stream is not None or responses.NO_STORE in response.headers:
+        headers = [
+            header
+            for header in (*self._common_headers(request), responses.HTML_CSP)
+            if header[0] not in own
+        ]
+        if (
+            response.status != HTTPStatus.OK
+            or response.stream is not None
+            or responses.NO_STORE in response.headers
+        ):
             etag = b""
         else:
             etag = response.etag or etag or responses.make_body_etag(response.body)
-        return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
+        return Response(
+            response.status, [*headers, *response.headers], response.body, etag, response.stream
+        )
 
     async def _html_response(self, context: PageContext) -> Response:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
         page = await self._page_renderer.render(context)
         form = context.handler_context.form
-        is_read = form is None and context.operation.route.method == "GET" and not context.operation.caching.no_store
+        is_read = (
+            form is None
+            and context.operation.route.method == "GET"
+            and not context.operation.caching.no_store
+        )
         headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
@@ -229,7 +271,9 @@ class ResponseBuilder:
         return Response(page.status or status, headers, page.body, etag)
 
 
-def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: str | None) -> list[Header]:
+def _list_headers(
+    request: ParsedRequest, next_page: str | None, previous_page: str | None
+) -> list[Header]:
     headers: list[Header] = []
     targets = [f'<{next_page}>; rel="next"'] if next_page else []
     targets += [f'<{previous_page}>; rel="prev"'] if previous_page else []
@@ -244,7 +288,9 @@ def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: 
 def wants_error_page(query_string: bytes, accept: bytes) -> bool:
     """Whether a page was asked for: by `format=api`, or by an Accept header that ranks HTML first."""
     try:
-        query_value = parse_query(query_string).get("format", "") if b"format" in query_string else ""
+        query_value = (
+            parse_query(query_string).get("format", "") if b"format" in query_string else ""
+        )
     except Problem:
         query_value = ""
     if query_value in (Format.HTML.query_value, Format.JSON.query_value):

@@ -30,7 +30,15 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 Send = Callable[[Any], Awaitable[None]]
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
+METHODS = (
+    "GET",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "HEAD",
+    "OPTIONS",
+)  # the order of the Allow header
 
 VARY = ("Accept", "Accept-Language", "Accept-Encoding")
 VARY_BY_CALLER = ("Authorization", "Cookie")
@@ -71,7 +79,11 @@ class Response(msgspec.Struct):
 
 def strict_transport_security(max_age_seconds: int | None) -> list[Header]:
     """The header that makes browsers use https for this host (RFC 6797); none if it is switched off."""
-    return [] if max_age_seconds is None else [(b"strict-transport-security", b"max-age=%d" % max_age_seconds)]
+    return (
+        []
+        if max_age_seconds is None
+        else [(b"strict-transport-security", b"max-age=%d" % max_age_seconds)]
+    )
 
 
 def vary(*more: str) -> Header:
@@ -94,7 +106,11 @@ def make_etag(*parts: object) -> bytes:
 
 def make_data_version(*parts: object) -> bytes:
     """The version of the data of a list, for clients that read it page by page. A release may change records, too."""
-    return hashlib.blake2b(msgspec.msgpack.encode((__version__, *parts)), digest_size=8).hexdigest().encode()
+    return (
+        hashlib.blake2b(msgspec.msgpack.encode((__version__, *parts)), digest_size=8)
+        .hexdigest()
+        .encode()
+    )
 
 
 def make_body_etag(body: bytes) -> bytes:
@@ -160,7 +176,12 @@ async def send_response(
     if method == "HEAD":
         body = b""
     condition = request_headers.get(b"if-none-match")
-    if condition is not None and response.etag and method in ("GET", "HEAD") and etag_matches(response, condition):
+    if (
+        condition is not None
+        and response.etag
+        and method in ("GET", "HEAD")
+        and etag_matches(response, condition)
+    ):
         status, body = 304, b""
         complete = [header for header in complete if header[0] not in _BODY_HEADERS]
     await send({"type": "http.response.start", "status": status, "headers": complete})

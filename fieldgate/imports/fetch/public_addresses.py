@@ -17,7 +17,9 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 # relays, a cloud's internal service address, addresses of protocols (identifiers of hosts are among them), and
 # documentation.
 _NON_PUBLIC_NETWORKS = tuple(
-    map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "2001::/23", "3fff::/20"))
+    map(
+        ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "2001::/23", "3fff::/20")
+    )
 )
 
 

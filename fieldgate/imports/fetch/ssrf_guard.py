@@ -51,7 +51,9 @@ class SafeDownloader:
         for _ in range(MAX_REDIRECTS + 1):
             async with self._open(url) as response:
                 if not response.has_redirect_location:
-                    return UploadedFile(_file_name(response, url), await _read_content(response, url, max_bytes))
+                    return UploadedFile(
+                        _file_name(response, url), await _read_content(response, url, max_bytes)
+                    )
                 url = self._redirect_url(url, response.headers["location"])
         raise url_error(Message("The address redirects too many times. Enter the final address."))
 
@@ -59,7 +61,10 @@ class SafeDownloader:
         target = self.validate_url(location, url)
         if url.scheme == "https" and target.scheme == "http":
             raise url_error(
-                Message("{host} redirects to an address without https. Send the file itself.", host=_display_host(url))
+                Message(
+                    "{host} redirects to an address without https. Send the file itself.",
+                    host=_display_host(url),
+                )
             )
         return target
 
@@ -75,7 +80,9 @@ class SafeDownloader:
                     "Enter an address such as https://forms.example.org/household.xlsx, without username and password."
                 )
             )
-        if not _HOST.fullmatch(_hostname(url)) or not any(_host_matches(entry, url) for entry in self._hosts):
+        if not _HOST.fullmatch(_hostname(url)) or not any(
+            _host_matches(entry, url) for entry in self._hosts
+        ):
             raise url_error(
                 Message(
                     "Files are not fetched from {host}, only from: {hosts}. Send the file itself.",
@@ -107,7 +114,10 @@ class SafeDownloader:
             raise _fetch_error(url) from None
         if not all(map(self._may_connect, addresses)):
             raise url_error(
-                Message("{host} is not on the public internet. Send the file itself.", host=_display_host(url)),
+                Message(
+                    "{host} is not on the public internet. Send the file itself.",
+                    host=_display_host(url),
+                ),
             )
         return addresses
 
@@ -128,7 +138,10 @@ async def _send_request(
             "GET",
             url.copy_with(host=str(address)),
             headers={**_HEADERS, "Host": url.netloc.decode("ascii")},
-            extensions={"sni_hostname": _hostname(url), "timeout": {"connect": CONNECT_TIMEOUT_SECONDS}},
+            extensions={
+                "sni_hostname": _hostname(url),
+                "timeout": {"connect": CONNECT_TIMEOUT_SECONDS},
+            },
         )
         try:
             return await transport.handle_async_request(request)
@@ -150,7 +163,9 @@ async def _read_content(response: httpx.Response, url: httpx.URL, max_bytes: int
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         # Decompressed it could be of any size, and the request asked for no compression.
         raise url_error(
-            Message("{host} sends the file compressed. Send the file itself.", host=_display_host(url)),
+            Message(
+                "{host} sends the file compressed. Send the file itself.", host=_display_host(url)
+            ),
         )
     if int(response.headers.get("content-length", 0)) > max_bytes:
         raise file_too_large(max_bytes)

@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING
 
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, is_public, resolve_host, url_error
+from fieldgate.imports.fetch.public_addresses import (
+    IPAddress,
+    Resolver,
+    is_public,
+    resolve_host,
+    url_error,
+)
 from fieldgate.overload import Slots
 
 if TYPE_CHECKING:
     from fieldgate.imports.fetch.ssrf_guard import SafeDownloader
 
-FETCH_TIMEOUT_SECONDS = 20.0  # for name lookup, redirects and the file; shorter than the server waits when it stops
+FETCH_TIMEOUT_SECONDS = (
+    20.0  # for name lookup, redirects and the file; shorter than the server waits when it stops
+)
 MAX_CONCURRENT_FETCHES = 8  # per process: each may hold a whole file in memory
 MAX_FETCHES_PER_USER = 4
 
@@ -45,7 +53,9 @@ class URLFetcher:
         A slow host holds a slot for long, so a user cannot have all of them. Who gets none does not wait.
         """
         if self._downloader is None:
-            raise url_error(Message("This service does not fetch files from other hosts. Send the file itself."))
+            raise url_error(
+                Message("This service does not fetch files from other hosts. Send the file itself.")
+            )
         url = self._downloader.validate_url(text)
         try:
             async with self._slots.slot(user_id), asyncio.timeout(self._timeout):

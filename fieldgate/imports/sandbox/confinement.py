@@ -20,7 +20,9 @@ _SYS_RESTRICT_SELF = 446
 _CREATE_RULESET_VERSION = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _EXECUTE, _WRITE_FILE, _TRUNCATE = 1 << 0, 1 << 1, 1 << 14
-_REMOVE_AND_MAKE = sum(1 << bit for bit in range(4, 13))  # files, folders, sockets, pipes, devices, links
+_REMOVE_AND_MAKE = sum(
+    1 << bit for bit in range(4, 13)
+)  # files, folders, sockets, pipes, devices, links
 _TCP = 0b11  # bind, connect
 _SCOPES = 0b11  # abstract sockets of other processes, signals to other processes
 _TRUNCATE_ABI, _TCP_ABI, _SCOPES_ABI = 3, 4, 6
@@ -78,7 +80,9 @@ def landlock_abi() -> int:
     """Return the version of Landlock that the kernel has, 0 if it has none or does not allow it."""
     if sys.platform != "linux":
         return 0
-    version: int = _libc().syscall(_SYS_CREATE_RULESET, None, ctypes.c_size_t(0), _CREATE_RULESET_VERSION)
+    version: int = _libc().syscall(
+        _SYS_CREATE_RULESET, None, ctypes.c_size_t(0), _CREATE_RULESET_VERSION
+    )
     return max(0, version)
 
 
@@ -89,7 +93,9 @@ def restrict_with_landlock() -> bool:
         return False
     files = _EXECUTE | _WRITE_FILE | _REMOVE_AND_MAKE | (_TRUNCATE if abi >= _TRUNCATE_ABI else 0)
     # Older kernels know fewer fields; they accept more if those are zero. Without rules, nothing is allowed.
-    attributes = struct.pack("QQQ", files, _TCP if abi >= _TCP_ABI else 0, _SCOPES if abi >= _SCOPES_ABI else 0)
+    attributes = struct.pack(
+        "QQQ", files, _TCP if abi >= _TCP_ABI else 0, _SCOPES if abi >= _SCOPES_ABI else 0
+    )
     libc = _libc()
     ruleset = libc.syscall(_SYS_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
     if ruleset < 0:

@@ -22,9 +22,15 @@ TIMEOUT_RETRY_SECONDS = 60
 LARGE_BYTES = 512 * 1024  # of content that takes several seconds to check
 MAX_WAITING_PER_USER = 3  # they hold their bodies in memory
 
-STOPPING = Message("The service is being restarted. Nothing was stored; please try again in a few seconds.")
-SERVER_BUSY = Message("The server is too busy to read the form. Nothing was stored; please try again in a minute.")
-TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
+STOPPING = Message(
+    "The service is being restarted. Nothing was stored; please try again in a few seconds."
+)
+SERVER_BUSY = Message(
+    "The server is too busy to read the form. Nothing was stored; please try again in a minute."
+)
+TOO_BUSY = Message(
+    "Too many forms are being checked. Nothing was stored; please try again in a few seconds."
+)
 
 log = logging.getLogger(__name__)
 
@@ -35,9 +41,14 @@ SandboxCall = Callable[[SandboxLimits, OnStart], Result]  # blocks
 class RequestSandbox:
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
-        self._slots = Slots(MAX_SANDBOX_PROCESSES, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY)
+        self._slots = Slots(
+            MAX_SANDBOX_PROCESSES, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY
+        )
         self._long_slots = Slots(
-            MAX_SANDBOX_PROCESSES - 1, 1, max_waiting_per_caller=MAX_WAITING_PER_USER, refusal=TOO_BUSY
+            MAX_SANDBOX_PROCESSES - 1,
+            1,
+            max_waiting_per_caller=MAX_WAITING_PER_USER,
+            refusal=TOO_BUSY,
         )
         self._cancels: set[Callable[[], None]] = set()  # of the calls that run
         self._is_closed = False
@@ -45,7 +56,10 @@ class RequestSandbox:
     @asynccontextmanager
     async def slot(self, user_id: int, *, is_long: bool = False) -> AsyncIterator[None]:
         """Hold a slot until the block ends. Long work never has all of them at the same time."""
-        async with self._long_slots.slot(user_id) if is_long else nullcontext(), self._slots.slot(user_id):
+        async with (
+            self._long_slots.slot(user_id) if is_long else nullcontext(),
+            self._slots.slot(user_id),
+        ):
             yield
 
     async def run(self, call: SandboxCall[Result]) -> Result:
@@ -74,7 +88,9 @@ class RequestSandbox:
             return await asyncio.shield(thread)
         except asyncio.CancelledError:
             cancel()
-            await asyncio.gather(thread, return_exceptions=True)  # the slot is free when the process has ended
+            await asyncio.gather(
+                thread, return_exceptions=True
+            )  # the slot is free when the process has ended
             raise
         except Exception as error:
             if self._is_closed:

@@ -39,7 +39,8 @@ MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 RESERVED_BYTES = 16 * 1024**3
 # Native code gave up: Rust aborts if an allocation fails or a panic cannot be handled.
 ABORT_CODES = tuple(
-    -number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP)
+    -number
+    for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP)
 )
 
 UNEXPECTED_RESULT = "the result is of another kind"
@@ -48,7 +49,10 @@ MAX_SOCKET_FOLDER_CHARS = 60  # systems allow about 100 characters, and the name
 SHORT_FOLDER = "/tmp"  # noqa: S108 -- a new folder with a random name is created in it
 
 # Modules that the fork server loads.
-PRELOADED_MODULES = ["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"]
+PRELOADED_MODULES = [
+    "fieldgate.imports.sandbox.runner",
+    "fieldgate.imports.xlsform.content_importer",
+]
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(PRELOADED_MODULES)
@@ -68,7 +72,12 @@ class SandboxFailure(Exception):
     """The process ended without a result. `details` are for the log; `aborted` if native code ended it."""
 
     def __init__(
-        self, reason: FailureReason, details: str = "", *, aborted: bool = False, cpu_seconds: float = 0.0
+        self,
+        reason: FailureReason,
+        details: str = "",
+        *,
+        aborted: bool = False,
+        cpu_seconds: float = 0.0,
     ) -> None:
         super().__init__(reason.value)
         self.reason = reason
@@ -103,14 +112,20 @@ class _Result(msgspec.Struct, omit_defaults=True):
 
 
 def parse_in_sandbox(
-    data: bytes, name: str, limits: SandboxLimits, asset_uid: str | None = None, on_start: OnStart | None = None
+    data: bytes,
+    name: str,
+    limits: SandboxLimits,
+    asset_uid: str | None = None,
+    on_start: OnStart | None = None,
 ) -> xlsform.Form | xlsform.Library:
     """Run `xlsform.parse_workbook` in a sandbox process. Blocks: call it from a thread.
 
     Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result, and
     SandboxNotStarted if there was none.
     """
-    parsed = _run_with_both_readers(xlsform.parse_workbook, (data, name, asset_uid), limits, on_start)
+    parsed = _run_with_both_readers(
+        xlsform.parse_workbook, (data, name, asset_uid), limits, on_start
+    )
     if isinstance(parsed, bytes):  # the process is not trusted
         raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
     return parsed
@@ -136,7 +151,9 @@ def annotate_in_sandbox(
     on_start: OnStart | None = None,
 ) -> bytes:
     """Run `xlsform.annotate_workbook` in a sandbox process, like `parse_content_in_sandbox`."""
-    written = _run_with_both_readers(xlsform.annotate_workbook, (data, list(comments)), limits, on_start)
+    written = _run_with_both_readers(
+        xlsform.annotate_workbook, (data, list(comments)), limits, on_start
+    )
     if not isinstance(written, bytes):  # the process is not trusted
         raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
     return written
@@ -155,7 +172,10 @@ def _do_nothing() -> None:
 
 
 def _run_with_both_readers(
-    read: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
+    read: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    limits: SandboxLimits,
+    on_start: OnStart | None = None,
 ) -> xlsform.Form | xlsform.Library | bytes:
     """Call a function that reads a file, the first of its arguments; again with the second reader if it aborts.
 
@@ -172,7 +192,10 @@ def _run_with_both_readers(
 
 
 def run_in_process(
-    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
+    parse: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    limits: SandboxLimits,
+    on_start: OnStart | None = None,
 ) -> xlsform.Form | xlsform.Library | bytes:
     """Call a function in a sandbox process, and return its result.
 
@@ -187,7 +210,10 @@ def run_in_process(
 
 
 def _receive_result(
-    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None
+    parse: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    limits: SandboxLimits,
+    on_start: OnStart | None,
 ) -> _Result:
     receiver, process = _start_process(parse, arguments, limits)
     if on_start is not None:
@@ -208,7 +234,9 @@ def _receive_result(
         if killed_for := watchdog.killed_for:
             raise SandboxFailure(killed_for, details)
         used = time.monotonic() - started if watchdog.cpu_seconds is None else watchdog.cpu_seconds
-        raise SandboxFailure(reason, details, aborted=process.exitcode in ABORT_CODES, cpu_seconds=used)
+        raise SandboxFailure(
+            reason, details, aborted=process.exitcode in ABORT_CODES, cpu_seconds=used
+        )
     finally:
         process.kill()
         process.join()
@@ -220,7 +248,9 @@ def _start_process(
 ) -> tuple[Connection, ForkServerProcess]:
     """Start a process, and return it with the end of the pipe that receives its result."""
     receiver, sender = _context.Pipe(duplex=False)
-    process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
+    process = _context.Process(
+        target=_child_main, args=(sender, parse, arguments, limits), daemon=True
+    )
     try:
         with _without_main_module():
             process.start()
@@ -275,7 +305,9 @@ def _failure_reason(process: ForkServerProcess) -> FailureReason:
     return FailureReason.CRASH
 
 
-def _child_main(pipe: Connection, parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> None:
+def _child_main(
+    pipe: Connection, parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
+) -> None:
     gc.disable()  # the process is short-lived, and collecting takes a quarter of its time
     offer_to_oom_killer()
     confine_process()
@@ -295,7 +327,9 @@ def _child_main(pipe: Connection, parse: Callable[..., Any], arguments: tuple[An
     except MemoryError:
         encoded = _encoder.encode(_Result(failure=FailureReason.MEMORY))
     except Exception:
-        encoded = _encoder.encode(_Result(failure=FailureReason.FAULT, details=traceback.format_exc()))
+        encoded = _encoder.encode(
+            _Result(failure=FailureReason.FAULT, details=traceback.format_exc())
+        )
     if len(encoded) > MAX_RESULT_BYTES or (is_watched and _peak_memory() > limits.memory_bytes):
         encoded = _encoder.encode(_Result(failure=FailureReason.MEMORY))
     pipe.send_bytes(encoded)
@@ -310,7 +344,9 @@ def _call_parser(parse: Callable[..., Any], arguments: tuple[Any, ...]) -> _Resu
     try:
         parsed = parse(*arguments)
     except xlsform.FormRejected as error:
-        return _Result(rejection=_Rejection(*(getattr(error, name) for name in _Rejection.__struct_fields__)))
+        return _Result(
+            rejection=_Rejection(*(getattr(error, name) for name in _Rejection.__struct_fields__))
+        )
     if isinstance(parsed, bytes):
         return _Result(workbook=parsed)
     return _Result(library=parsed) if isinstance(parsed, xlsform.Library) else _Result(form=parsed)

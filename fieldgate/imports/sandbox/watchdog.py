@@ -15,7 +15,9 @@ from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
-FASTEST_GROWTH = 8 * 1024**3  # bytes per second that a process can write to at most, about the speed of memory
+FASTEST_GROWTH = (
+    8 * 1024**3
+)  # bytes per second that a process can write to at most, about the speed of memory
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.02  # seconds between two looks
 MAX_STATUS_BYTES = 4096
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -36,7 +38,9 @@ class FailureReason(Enum):
 class Watchdog:
     """Watches a process in a thread while the context is open."""
 
-    def __init__(self, pid: int, kill: Callable[[], None], memory_bytes: int, seconds: float) -> None:
+    def __init__(
+        self, pid: int, kill: Callable[[], None], memory_bytes: int, seconds: float
+    ) -> None:
         self.killed_for: FailureReason | None = None
         self.cpu_seconds: float | None = None  # of processor time at the last look; None if unknown
         self._pid = pid

@@ -41,7 +41,9 @@ def parse_workbook(
     return importer.parse_workbook(data, name, asset_uid, use_first_reader)
 
 
-def annotate_workbook(data: bytes, comments: Sequence[IssueComment], use_first_reader: bool = True) -> bytes:
+def annotate_workbook(
+    data: bytes, comments: Sequence[IssueComment], use_first_reader: bool = True
+) -> bytes:
     """Write a copy of a workbook, as an xlsx file, with comments in its cells."""
     from fieldgate.imports.xlsform import annotated_workbook
 

@@ -43,7 +43,9 @@ class _MarkedCell(msgspec.Struct):
     texts: list[str]
 
 
-def annotate_workbook(data: bytes, comments: Sequence[IssueComment], use_first_reader: bool = True) -> bytes:
+def annotate_workbook(
+    data: bytes, comments: Sequence[IssueComment], use_first_reader: bool = True
+) -> bytes:
     """The bytes of an xlsx file. Raises FormRejected if the file cannot be read or does not fit into one."""
     import xlsxwriter  # most processes never need it
 
@@ -59,14 +61,20 @@ def annotate_workbook(data: bytes, comments: Sequence[IssueComment], use_first_r
             for comment in comments
             if (0 if comment.sheet is None else first_of_name.get(comment.sheet)) == position
         ]
-        _write_sheet(workbook.add_worksheet(names[position]), sheet, _marked_cells(sheet, own), formats)
+        _write_sheet(
+            workbook.add_worksheet(names[position]), sheet, _marked_cells(sheet, own), formats
+        )
     workbook.close()
     return file.getvalue()
 
 
-def _write_sheet(worksheet: Any, sheet: Sheet, marked: dict[_Place, _MarkedCell], formats: dict[Any, Any]) -> None:
+def _write_sheet(
+    worksheet: Any, sheet: Sheet, marked: dict[_Place, _MarkedCell], formats: dict[Any, Any]
+) -> None:
     start = _first_number(sheet)
-    worksheet.set_column(0, max((len(texts) for _, texts in sheet.rows), default=1), COLUMN_WIDTH, formats[None])
+    worksheet.set_column(
+        0, max((len(texts) for _, texts in sheet.rows), default=1), COLUMN_WIDTH, formats[None]
+    )
     for number, texts in sheet.rows:
         for column, text in enumerate(texts):
             place = _Place(number - start, column)
@@ -81,7 +89,9 @@ def _write_sheet(worksheet: Any, sheet: Sheet, marked: dict[_Place, _MarkedCell]
         else:
             worksheet.write_blank(*place, None, formats[cell.kind])
         comment = "\n\n".join(cell.texts)[:MAX_COMMENT_CHARS]
-        height = COMMENT_LINE_HEIGHT * (2 + comment.count("\n") + len(comment) // COMMENT_LINE_CHARS)
+        height = COMMENT_LINE_HEIGHT * (
+            2 + comment.count("\n") + len(comment) // COMMENT_LINE_CHARS
+        )
         worksheet.write_comment(*place, comment, {"width": COMMENT_WIDTH, "height": height})
 
 

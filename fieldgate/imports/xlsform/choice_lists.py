@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM, TRANSLATABLE_COLUMNS
+from fieldgate.imports.xlsform.vocabulary import (
+    CHOICES,
+    EXTERNAL_CHOICES,
+    OSM,
+    TRANSLATABLE_COLUMNS,
+)
 
 _WORD = re.compile(r"[\w.-]+")
 _LIST_SHEETS = (CHOICES, EXTERNAL_CHOICES, OSM)
@@ -23,8 +28,15 @@ def first_rows(table: SheetTable | None) -> dict[str, int]:
 
 def used_lists(form: ParsedForm) -> set[str]:
     """Lists that any cell of the survey mentions: matrices and look-ups name lists in other columns than the type."""
-    words = {word for row in form.survey.filled_rows() for cell in row.cells for word in _WORD.findall(cell.text)}
-    return words | {question.type.list_name for question in form.questions if question.type.list_name}
+    words = {
+        word
+        for row in form.survey.filled_rows()
+        for cell in row.cells
+        for word in _WORD.findall(cell.text)
+    }
+    return words | {
+        question.type.list_name for question in form.questions if question.type.list_name
+    }
 
 
 def incomplete_lists(table: SheetTable) -> set[str]:
@@ -56,7 +68,9 @@ class ChoiceLists:
         """The sheets, reduced to the lists that these questions name in their type or any other column."""
         used = _mentioned_lists(questions)
         return self._sheets | {
-            kind: self._sheets[kind].with_rows([row for name in lists if name in used for row in lists[name]])
+            kind: self._sheets[kind].with_rows(
+                [row for name in lists if name in used for row in lists[name]]
+            )
             for kind, lists in self._rows.items()
         }
 

@@ -50,7 +50,10 @@ def normalise(
 
     The title is not part of it: it is the name of the asset, which can be changed.
     """
-    rows = sorted(questions, key=lambda question: question.type.name not in METADATA_TYPES or bool(question.path))
+    rows = sorted(
+        questions,
+        key=lambda question: question.type.name not in METADATA_TYPES or bool(question.path),
+    )
     names = _NameGenerator()
     content: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
@@ -59,13 +62,18 @@ def normalise(
         "settings": _settings(settings),
         "translations": languages,
         "translated": sorted(
-            {column.key for table in (survey, sheets.get(CHOICES)) for column in translatable_columns(table)}
+            {
+                column.key
+                for table in (survey, sheets.get(CHOICES))
+                for column in translatable_columns(table)
+            }
         ),
     }
     for kind in (EXTERNAL_CHOICES, ENTITIES, OSM):
         if kind in sheets:
             content[kind] = [
-                {cell.column.pyxform_header: cell.text for cell in row.cells} for row in sheets[kind].filled_rows()
+                {cell.column.pyxform_header: cell.text for cell in row.cells}
+                for row in sheets[kind].filled_rows()
             ]
     if LOCKING in sheets:
         content[LOCKING] = locking_profiles(sheets[LOCKING])
@@ -93,7 +101,9 @@ class _NameGenerator:
         return base if given or self._counts[base] == 1 else f"{base}_{self._counts[base]}"
 
 
-def _survey_row(question: Question, languages: list[str | None], names: _NameGenerator) -> dict[str, Any]:
+def _survey_row(
+    question: Question, languages: list[str | None], names: _NameGenerator
+) -> dict[str, Any]:
     row: dict[str, Any] = {"type": question.type.name}
     if question.type.list_name:
         key = "file" if question.type.name in FILE_SELECT_TYPES else "select_from_list_name"
@@ -137,7 +147,9 @@ def _texts(cells: Iterable[Cell], languages: list[str | None]) -> dict[str, Any]
     for cell in cells:
         key = cell.column.key
         if key in TRANSLATABLE_COLUMNS:
-            texts.setdefault(key, [None] * len(languages))[languages.index(cell.column.language)] = cell.text
+            texts.setdefault(key, [None] * len(languages))[
+                languages.index(cell.column.language)
+            ] = cell.text
         elif not key.startswith("$"):
             texts[key] = cell.text
     return texts
@@ -152,7 +164,9 @@ def _parse_boolean(text: str) -> str | bool:
 def _kuid() -> str:
     """A short random id for a row, unique over all forms."""
     first, *rest = token_bytes(_KUID_LENGTH)
-    return _LETTERS[first % len(_LETTERS)] + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in rest)
+    return _LETTERS[first % len(_LETTERS)] + "".join(
+        _ALPHABET[byte % len(_ALPHABET)] for byte in rest
+    )
 
 
 MAX_CONTENT_BYTES = 32 * 1024 * 1024

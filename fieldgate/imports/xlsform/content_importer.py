@@ -43,7 +43,9 @@ def parse_content(encoded: EncodedContent) -> Form:
             return _empty_form(sheets)
         if encoded.is_library:
             return _library_form(sheets)
-        return cast(Form, parse_sheets(sheets, encoded.name, IssueCollector(), encoded.asset_uid))  # not a library
+        return cast(
+            Form, parse_sheets(sheets, encoded.name, IssueCollector(), encoded.asset_uid)
+        )  # not a library
     except FormRejected as rejection:
         raise _without_header_rows(rejection) from None
 
@@ -54,7 +56,9 @@ def _decode(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise FormRejected(INVALID_CONTENT, Message("The content is not valid JSON.")) from None
     if not isinstance(content, dict):
-        raise FormRejected(INVALID_CONTENT, Message("The content must be a JSON object with a list named survey."))
+        raise FormRejected(
+            INVALID_CONTENT, Message("The content must be a JSON object with a list named survey.")
+        )
     _check_depth(content)
     return content
 
@@ -87,7 +91,9 @@ def _without_generated_names(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(rows, list):
         return content
     kept = [
-        {key: value for key, value in row.items() if key != "$autoname"} if isinstance(row, dict) else row
+        {key: value for key, value in row.items() if key != "$autoname"}
+        if isinstance(row, dict)
+        else row
         for row in rows
     ]
     return {**content, SURVEY: kept}
@@ -96,8 +102,12 @@ def _without_generated_names(content: dict[str, Any]) -> dict[str, Any]:
 def _without_header_rows(rejection: FormRejected) -> FormRejected:
     """The rejection without row 0: the header of a sheet, which content does not have."""
     issues = IssueCollector()
-    issues.problems = [msgspec.structs.replace(each, row=each.row or None) for each in rejection.problems]
-    issues.warnings = [msgspec.structs.replace(each, row=each.row or None) for each in rejection.warnings]
+    issues.problems = [
+        msgspec.structs.replace(each, row=each.row or None) for each in rejection.problems
+    ]
+    issues.warnings = [
+        msgspec.structs.replace(each, row=each.row or None) for each in rejection.warnings
+    ]
     try:
         issues.raise_if_problems()
     except FormRejected as numbered:
@@ -130,7 +140,9 @@ def _library_form(sheets: list[Sheet]) -> Form:
 
 def _to_form(content: dict[str, Any], title: str | None) -> Form:
     summary = summarise(content)
-    return Form(content, summary, title, None, None, xform="", row_count=summary["row_count"], warnings=[])
+    return Form(
+        content, summary, title, None, None, xform="", row_count=summary["row_count"], warnings=[]
+    )
 
 
 def sheets_of_content(content: Mapping[str, Any], first_row: int = FIRST_DATA_ROW) -> list[Sheet]:
@@ -153,7 +165,10 @@ def _to_sheet(content_sheet: ContentSheet, first_row: int) -> Sheet:
     headers = [clean_text(header) for header in content_sheet.headers]
     header_row = (first_row - 1, headers)
     check_sheet_size(Sheet(content_sheet.name, [header_row]))
-    rows = ([clean_text(row.get(header, "")) for header in content_sheet.headers] for row in content_sheet.rows)
+    rows = (
+        [clean_text(row.get(header, "")) for header in content_sheet.headers]
+        for row in content_sheet.rows
+    )
     sheet = Sheet(content_sheet.name, [header_row, *enumerate(rows, first_row)])
     check_sheet_size(sheet)
     return sheet

@@ -34,32 +34,45 @@ class PlacedIssue(msgspec.Struct, frozen=True):
     column: int | None
 
 
-def build_excerpts(sheets: Sequence[Sheet], problems: Sequence[Issue], warnings: Sequence[Issue]) -> list[SheetExcerpt]:
+def build_excerpts(
+    sheets: Sequence[Sheet], problems: Sequence[Issue], warnings: Sequence[Issue]
+) -> list[SheetExcerpt]:
     """An excerpt of each sheet with issues that are about a row; sheets with problems first."""
     by_sheet: dict[str, list[tuple[IssueKind, int, Issue]]] = {}
     for kind, index, issue in _located_issues(problems, warnings):
         by_sheet.setdefault(str(issue.sheet), []).append((kind, index, issue))
-    sheets_by_name = {sheet.name: sheet for sheet in reversed(sheets)}  # the first of several counts
+    sheets_by_name = {
+        sheet.name: sheet for sheet in reversed(sheets)
+    }  # the first of several counts
     excerpts: list[SheetExcerpt] = []
     chars_left = MAX_TOTAL_CHARS
     for name, issues in by_sheet.items():
         if name in sheets_by_name and chars_left > 0:
             excerpt = _excerpt(sheets_by_name[name], issues, chars_left)
-            chars_left -= _size(excerpt.header.cells) + sum(_size(row.cells) for row in excerpt.rows)
+            chars_left -= _size(excerpt.header.cells) + sum(
+                _size(row.cells) for row in excerpt.rows
+            )
             if excerpt.columns and any(row.marks for row in (excerpt.header, *excerpt.rows)):
                 excerpts.append(excerpt)
     return excerpts
 
 
-def _located_issues(problems: Sequence[Issue], warnings: Sequence[Issue]) -> Iterator[tuple[IssueKind, int, Issue]]:
-    kinds: tuple[tuple[IssueKind, Sequence[Issue]], ...] = (("problem", problems), ("warning", warnings))
+def _located_issues(
+    problems: Sequence[Issue], warnings: Sequence[Issue]
+) -> Iterator[tuple[IssueKind, int, Issue]]:
+    kinds: tuple[tuple[IssueKind, Sequence[Issue]], ...] = (
+        ("problem", problems),
+        ("warning", warnings),
+    )
     for kind, issues in kinds:
         for index, issue in enumerate(issues[:MAX_ISSUES]):
             if issue.sheet is not None and issue.row is not None:
                 yield kind, index, issue
 
 
-def _excerpt(sheet: Sheet, issues: Iterable[tuple[IssueKind, int, Issue]], max_chars: int) -> SheetExcerpt:
+def _excerpt(
+    sheet: Sheet, issues: Iterable[tuple[IssueKind, int, Issue]], max_chars: int
+) -> SheetExcerpt:
     texts_by_row = dict(sheet.rows)
     header_row, headers = header_of(sheet)
     placed = [
@@ -73,7 +86,11 @@ def _excerpt(sheet: Sheet, issues: Iterable[tuple[IssueKind, int, Issue]], max_c
     def build_row(number: int, texts: Sequence[str]) -> ExcerptRow:
         cells = [truncate(text_at(texts, column), MAX_CELL_CHARS) for column in columns]
         marks = [
-            IssueMark(issue.kind, issue.index, columns.index(issue.column) if issue.column in columns else None)
+            IssueMark(
+                issue.kind,
+                issue.index,
+                columns.index(issue.column) if issue.column in columns else None,
+            )
             for issue in placed
             if issue.row == number
         ]
@@ -97,11 +114,17 @@ def header_of(sheet: Sheet) -> tuple[int, list[str]]:
     return next(((number, texts) for number, texts in sheet.rows if any(texts)), (1, []))
 
 
-def find_column(headers: Sequence[str], texts: Sequence[str] | None, name: str | None) -> int | None:
+def find_column(
+    headers: Sequence[str], texts: Sequence[str] | None, name: str | None
+) -> int | None:
     """The position of the cell that an issue is about: in the first column of this name, if possible a filled one."""
     if name is None:
         return None
-    matching = [column for column, header in enumerate(headers) if header and " ".join(header.split()) == name]
+    matching = [
+        column
+        for column, header in enumerate(headers)
+        if header and " ".join(header.split()) == name
+    ]
     filled = [column for column in matching if texts is not None and text_at(texts, column)]
     return next(iter(filled or matching), None)
 
@@ -124,9 +147,13 @@ def _shown_rows(sheet: Sheet, header_row: int, rows_with_issues: set[int]) -> li
     return sorted(shown)
 
 
-def _shown_columns(headers: Sequence[str], rows: Sequence[Sequence[str]], issues: Iterable[PlacedIssue]) -> list[int]:
+def _shown_columns(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], issues: Iterable[PlacedIssue]
+) -> list[int]:
     """The columns with issues, and the first of the other filled columns."""
-    with_issues = list(dict.fromkeys(issue.column for issue in issues if issue.column is not None))[:MAX_COLUMNS]
+    with_issues = list(dict.fromkeys(issue.column for issue in issues if issue.column is not None))[
+        :MAX_COLUMNS
+    ]
     width = max([len(headers), *map(len, rows)])
     shown = set(with_issues)
     for column in range(width):

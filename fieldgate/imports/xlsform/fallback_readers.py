@@ -55,7 +55,9 @@ def _xlsx_value(cell: Any) -> Any:
 
 
 def read_xls_values(data: bytes) -> list[SheetValues]:
-    workbook = xlrd.open_workbook(file_contents=data, logfile=io.StringIO(), on_demand=True, ragged_rows=True)
+    workbook = xlrd.open_workbook(
+        file_contents=data, logfile=io.StringIO(), on_demand=True, ragged_rows=True
+    )
     names = workbook.sheet_names()
     return [SheetValues(name, _xls_rows(workbook, index)) for index, name in enumerate(names)]
 

@@ -11,7 +11,9 @@ from fieldgate.imports.xlsform.vocabulary import to_snake_case
 
 _TYPES = {
     spelling: (product, replacement)
-    for product, types in json.loads((Path(__file__).parent / "foreign_types.json").read_text()).items()
+    for product, types in json.loads(
+        (Path(__file__).parent / "foreign_types.json").read_text()
+    ).items()
     for spelling, replacement in types.items()
 }
 _MAX_WORDS = max(spelling.count("_") + 1 for spelling in _TYPES)
@@ -24,7 +26,10 @@ def foreign_type_message(text: str) -> Message | None:
         product, replacement = _TYPES.get(to_snake_case(" ".join(words[:length])), ("", ""))
         if replacement:
             return Message(
-                "{type} belongs to {product}. Here, use {guess}.", type=text, product=product, guess=replacement
+                "{type} belongs to {product}. Here, use {guess}.",
+                type=text,
+                product=product,
+                guess=replacement,
             )
         if product:
             return Message(

@@ -25,7 +25,9 @@ def list_languages(tables: Iterable[SheetTable | None], default: str | None) -> 
 
 
 def translatable_columns(table: SheetTable | None) -> list[SheetColumn]:
-    return [column for column in table.columns if column.key in TRANSLATABLE_COLUMNS] if table else []
+    return (
+        [column for column in table.columns if column.key in TRANSLATABLE_COLUMNS] if table else []
+    )
 
 
 def default_language(tables: Iterable[SheetTable | None], default: str | None) -> str | None:
@@ -36,7 +38,9 @@ def default_language(tables: Iterable[SheetTable | None], default: str | None) -
     columns = [column for table in tables for column in translatable_columns(table)]
     found = dict.fromkeys(column.language for column in columns)
     if default and default != UNNAMED_LANGUAGE:
-        return match_language(default, found) or (default if None in found else next(iter(found), default))
+        return match_language(default, found) or (
+            default if None in found else next(iter(found), default)
+        )
     if default:
         return default
     return language_of_media(columns)
@@ -47,8 +51,12 @@ def language_of_media(columns: Iterable[SheetColumn]) -> str | None:
     columns = list(columns)
     first = next((column.language for column in columns if column.language), None)
     without_language = {column.key for column in columns if column.language is None}
-    is_media_only = without_language and all(key.startswith(_MEDIA_PREFIX) for key in without_language)
-    is_translated_too = any(column.key in without_language for column in columns if column.language is not None)
+    is_media_only = without_language and all(
+        key.startswith(_MEDIA_PREFIX) for key in without_language
+    )
+    is_translated_too = any(
+        column.key in without_language for column in columns if column.language is not None
+    )
     return first if is_media_only and not is_translated_too else None
 
 
@@ -61,16 +69,22 @@ def match_language(default: str, found: Collection[str | None]) -> str | None:
         return default
     if None in found:
         return None
-    return next((language for language in found if language and _differ_only_in_code(language, default)), None)
+    return next(
+        (language for language in found if language and _differ_only_in_code(language, default)),
+        None,
+    )
 
 
 def _differ_only_in_code(language: str, other: str) -> bool:
     (name, code), (other_name, other_code) = (
-        (text.partition("(")[0].strip().lower(), text.partition("(")[2]) for text in (language, other)
+        (text.partition("(")[0].strip().lower(), text.partition("(")[2])
+        for text in (language, other)
     )
     return name == other_name and not (code and other_code)
 
 
 def has_invalid_code(language: str) -> bool:
     """Whether the code in `French (xx1)` is not a registered one. `French (fr)` and `French` are valid."""
-    return "(" in language and language.endswith(")") and bool(get_languages_with_bad_tags([language]))
+    return (
+        "(" in language and language.endswith(")") and bool(get_languages_with_bad_tags([language]))
+    )

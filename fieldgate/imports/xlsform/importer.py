@@ -18,7 +18,13 @@ from fieldgate.imports.xlsform.parsed_results import Form, Library, UnlockedForm
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.summary import summarise, summarise_library
-from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, straighten_dashes, to_snake_case
+from fieldgate.imports.xlsform.vocabulary import (
+    LIBRARY,
+    SHEET_NAMES,
+    SURVEY,
+    straighten_dashes,
+    to_snake_case,
+)
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 
 MAX_SURVEY_ROWS = 20_000  # without blank ones
@@ -57,7 +63,11 @@ def parse_sheets(
 
 
 def _build_form(
-    survey: SheetTable, sheets: dict[str, SheetTable], name: str, issues: IssueCollector, asset_uid: str | None
+    survey: SheetTable,
+    sheets: dict[str, SheetTable],
+    name: str,
+    issues: IssueCollector,
+    asset_uid: str | None,
 ) -> Form:
     form = ParsedForm(survey, sheets, parse_questions(survey, issues))
     check_form(form, issues)
@@ -88,7 +98,9 @@ def _unlock(content: dict[str, Any]) -> UnlockedForm:
     return UnlockedForm(unlocked, summarise(unlocked))
 
 
-def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: IssueCollector) -> Library:
+def _build_library(
+    table: SheetTable, sheets: dict[str, SheetTable], issues: IssueCollector
+) -> Library:
     form = ParsedForm(table, sheets, parse_questions(table, issues))
     check_library(form, issues)
     issues.raise_if_problems()
@@ -99,12 +111,19 @@ def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: Iss
 def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
     """The known sheets by kind. If only one sheet is filled and has types, it is the survey, whatever its name."""
     kinds = {_sheet_kind(sheet): sheet for sheet in reversed(workbook_sheets)}
-    filled_sheets = [sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)]
+    filled_sheets = [
+        sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)
+    ]
     if len(filled_sheets) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
-        kinds = {SURVEY: filled_sheets[0]} if SheetTable.from_sheet(SURVEY, filled_sheets[0]).has_column("type") else {}
+        kinds = (
+            {SURVEY: filled_sheets[0]}
+            if SheetTable.from_sheet(SURVEY, filled_sheets[0]).has_column("type")
+            else {}
+        )
     if SURVEY in kinds and LIBRARY in kinds:
         raise FormRejected(
-            "both_sheets", Message("A workbook has either a survey or a library sheet. Remove one of them.")
+            "both_sheets",
+            Message("A workbook has either a survey or a library sheet. Remove one of them."),
         )
     if SURVEY not in kinds and LIBRARY not in kinds:
         raise FormRejected(
@@ -115,7 +134,11 @@ def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
                 sheets=", ".join(sheet.name for sheet in workbook_sheets[:_MAX_LISTED_SHEETS]),
             ),
         )
-    tables = {kind: SheetTable.from_sheet(kind, sheet) for kind, sheet in kinds.items() if kind in SHEET_NAMES}
+    tables = {
+        kind: SheetTable.from_sheet(kind, sheet)
+        for kind, sheet in kinds.items()
+        if kind in SHEET_NAMES
+    }
     _check_row_count(tables[SURVEY if SURVEY in tables else LIBRARY])
     return tables
 
@@ -133,15 +156,23 @@ def _check_row_count(survey: SheetTable) -> None:
         issues.raise_if_problems()
 
 
-def _check_sheet_names(workbook_sheets: list[Sheet], sheets: dict[str, SheetTable], issues: IssueCollector) -> None:
+def _check_sheet_names(
+    workbook_sheets: list[Sheet], sheets: dict[str, SheetTable], issues: IssueCollector
+) -> None:
     """Warn about sheets with almost a known name. Others are the author's notes."""
     for sheet in workbook_sheets:
         kind = _sheet_kind(sheet)
         if kind not in sheets and not kind.startswith("_"):
             for guess in get_close_matches(
-                kind, sorted(SHEET_NAMES - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_SIMILARITY_CUTOFF
+                kind,
+                sorted(SHEET_NAMES - sheets.keys() - {SURVEY, LIBRARY}),
+                n=1,
+                cutoff=_SIMILARITY_CUTOFF,
             ):
-                message = Message("This sheet is not used. Rename it {name} if it belongs to the form.", name=guess)
+                message = Message(
+                    "This sheet is not used. Rename it {name} if it belongs to the form.",
+                    name=guess,
+                )
                 issues.add_warning("unused_sheet", message, sheet.name)
 
 

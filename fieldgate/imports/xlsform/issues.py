@@ -52,12 +52,22 @@ class IssueCollector:
         self.warnings: list[Issue] = []
 
     def add_problem(
-        self, code: str, message: Message, sheet: str | None, row: int | None = None, column: str | None = None
+        self,
+        code: str,
+        message: Message,
+        sheet: str | None,
+        row: int | None = None,
+        column: str | None = None,
     ) -> None:
         self.problems.append(Issue(code, message, sheet, row, column))
 
     def add_warning(
-        self, code: str, message: Message, sheet: str | None, row: int | None = None, column: str | None = None
+        self,
+        code: str,
+        message: Message,
+        sheet: str | None,
+        row: int | None = None,
+        column: str | None = None,
     ) -> None:
         self.warnings.append(Issue(code, message, sheet, row, column))
 
@@ -67,7 +77,9 @@ class IssueCollector:
 
     def raise_if_problems(self) -> None:
         if self.problems:
-            raise FormRejected("invalid_form", _describe_problems(self.problems), self.problems, self.warnings)
+            raise FormRejected(
+                "invalid_form", _describe_problems(self.problems), self.problems, self.warnings
+            )
 
 
 def _describe_problems(problems: list[Issue]) -> Message:
@@ -90,5 +102,12 @@ def _with_place(issue: Issue) -> Message:
     if issue.row is None:
         return Message("Sheet {sheet}: {problem}", sheet=issue.sheet, problem=issue.message)
     if issue.column is None:
-        return Message("Sheet {sheet}, row {row}: {problem}", sheet=issue.sheet, row=issue.row, problem=issue.message)
-    return Message("Sheet {sheet}, row {row}, column {column}: {problem}", **place, problem=issue.message)
+        return Message(
+            "Sheet {sheet}, row {row}: {problem}",
+            sheet=issue.sheet,
+            row=issue.row,
+            problem=issue.message,
+        )
+    return Message(
+        "Sheet {sheet}, row {row}, column {column}: {problem}", **place, problem=issue.message
+    )

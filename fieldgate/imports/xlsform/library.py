@@ -60,9 +60,15 @@ def _group_by_block(questions: Iterable[Question]) -> list[tuple[str | None, lis
 
 
 def _build_item(
-    form: ParsedForm, block: str | None, questions: list[Question], lists: ChoiceLists, languages: list[str | None]
+    form: ParsedForm,
+    block: str | None,
+    questions: list[Question],
+    lists: ChoiceLists,
+    languages: list[str | None],
 ) -> LibraryItem:
-    content = strip_locking(normalise(form.survey, questions, lists.used_by(questions), {}, languages))
+    content = strip_locking(
+        normalise(form.survey, questions, lists.used_by(questions), {}, languages)
+    )
     for row in content["survey"]:
         for key in [key for key in row if key == "block" or key.startswith(TAG_PREFIX)]:
             del row[key]

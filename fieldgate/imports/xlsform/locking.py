@@ -20,10 +20,34 @@ LOCKED = "locked"
 
 RESTRICTIONS = (
     *("choice_add", "choice_delete", "choice_label_edit", "choice_value_edit", "choice_order_edit"),
-    *("question_delete", "question_label_edit", "question_settings_edit", "question_skip_logic_edit"),
-    *("question_validation_edit", "group_delete", "group_label_edit", "group_question_add", "group_question_delete"),
-    *("group_question_order_edit", "group_settings_edit", "group_skip_logic_edit", "group_split", "form_replace"),
-    *("group_add", "question_add", "question_order_edit", "language_edit", "form_appearance", "form_meta_edit"),
+    *(
+        "question_delete",
+        "question_label_edit",
+        "question_settings_edit",
+        "question_skip_logic_edit",
+    ),
+    *(
+        "question_validation_edit",
+        "group_delete",
+        "group_label_edit",
+        "group_question_add",
+        "group_question_delete",
+    ),
+    *(
+        "group_question_order_edit",
+        "group_settings_edit",
+        "group_skip_logic_edit",
+        "group_split",
+        "form_replace",
+    ),
+    *(
+        "group_add",
+        "question_add",
+        "question_order_edit",
+        "language_edit",
+        "form_appearance",
+        "form_meta_edit",
+    ),
 )
 
 
@@ -48,10 +72,13 @@ def strip_locking(content: dict[str, Any]) -> dict[str, Any]:
     locks = (LOCK_ALL, LOCKING_PROFILE)
     stripped = {key: value for key, value in content.items() if key != LOCKING}
     if "settings" in content:
-        stripped["settings"] = {key: value for key, value in content["settings"].items() if key not in locks}
+        stripped["settings"] = {
+            key: value for key, value in content["settings"].items() if key not in locks
+        }
     if "survey" in content:
         stripped["survey"] = [
-            {key: value for key, value in row.items() if key != LOCKING_PROFILE} for row in content["survey"]
+            {key: value for key, value in row.items() if key != LOCKING_PROFILE}
+            for row in content["survey"]
         ]
     return stripped
 

@@ -4,7 +4,13 @@ import msgspec
 
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import CHOICES, PREFERRED_SETTINGS, SETTINGS, TRUE_WORDS, to_snake_case
+from fieldgate.imports.xlsform.vocabulary import (
+    CHOICES,
+    PREFERRED_SETTINGS,
+    SETTINGS,
+    TRUE_WORDS,
+    to_snake_case,
+)
 
 _ESRI_COLUMN = "::esri:"  # as in `bind::esri:fieldType`
 _ESRI_NAMESPACE = 'esri="http://esri.com/xforms"'
@@ -35,7 +41,9 @@ class ParsedForm(msgspec.Struct):
         """The setting, and the prefix of Survey123's own columns, which Survey123 declares itself."""
         declared = self.settings.get("namespaces", "")
         tables = (self.survey, self.sheets.get(SETTINGS))
-        uses_esri = any(_ESRI_COLUMN in column.key for table in tables if table for column in table.columns)
+        uses_esri = any(
+            _ESRI_COLUMN in column.key for table in tables if table for column in table.columns
+        )
         is_missing = uses_esri and not any(part.startswith("esri=") for part in declared.split())
         return f"{declared} {_ESRI_NAMESPACE}".strip() if is_missing else declared
 

@@ -62,7 +62,9 @@ def _type_spellings() -> Iterator[tuple[str, str]]:
     by_definition: dict[str, list[str]] = {}
     for spelling, definition in QUESTION_TYPE_DICT.items():
         if to_snake_case(spelling) not in _LIST_TYPES_BY_SPELLING:
-            by_definition.setdefault(json.dumps(definition, sort_keys=True), []).append(to_snake_case(spelling))
+            by_definition.setdefault(json.dumps(definition, sort_keys=True), []).append(
+                to_snake_case(spelling)
+            )
     for spellings in by_definition.values():
         preferred = [name for name in _PREFERRED_NAMES if name in spellings]
         name = preferred[0] if preferred else min(spellings, key=len)
@@ -134,13 +136,20 @@ TYPES_WITHOUT_NODE = EXTERNAL_TYPES | {"audit"}
 _EDGES_BY_SPELLING = {
     f"{edge}_{to_snake_case(spelling)}": f"{edge}_{container}"
     for edge in ("begin", "end")
-    for spelling, container in [*aliases.control.items(), *((name, name) for name in KOBO_CONTAINERS)]
+    for spelling, container in [
+        *aliases.control.items(),
+        *((name, name) for name in KOBO_CONTAINERS),
+    ]
     if (edge, container) != ("begin", constants.LOOP)
 }
 _OR_OTHER_SPELLINGS = {("or_other",), ("or", "other"), ("or", "specify", "other")}
-_MAX_TYPE_WORDS = max(spelling.count("_") + 1 for spelling in (*_LIST_TYPES_BY_SPELLING, *_EDGES_BY_SPELLING))
+_MAX_TYPE_WORDS = max(
+    spelling.count("_") + 1 for spelling in (*_LIST_TYPES_BY_SPELLING, *_EDGES_BY_SPELLING)
+)
 _MAX_SUGGESTION_CHARS = 80
-_SIMILARITY_CUTOFF = 0.75  # 1 means equal. `txet` is similar to `text`, `number` is not similar to `phonenumber`
+_SIMILARITY_CUTOFF = (
+    0.75  # 1 means equal. `txet` is similar to `text`, `number` is not similar to `phonenumber`
+)
 
 
 UNKNOWN = "unknown"  # the name of a type that does not exist
@@ -176,7 +185,13 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def is_visible(self) -> bool:
-        return not (self.name in HIDDEN_TYPES or self.begins or self.ends or self.is_kobo_only or self.is_unknown)
+        return not (
+            self.name in HIDDEN_TYPES
+            or self.begins
+            or self.ends
+            or self.is_kobo_only
+            or self.is_unknown
+        )
 
     @property
     def pyxform_type(self) -> str:
@@ -189,7 +204,11 @@ class QuestionType(msgspec.Struct, frozen=True):
             return "text"
         if self.name in _TYPES_WITH_SPACES:
             return self.name.replace("_", " ")
-        return " ".join(part for part in (self.name, self.list_name, "or_other" if self.or_other else None) if part)
+        return " ".join(
+            part
+            for part in (self.name, self.list_name, "or_other" if self.or_other else None)
+            if part
+        )
 
 
 @lru_cache(maxsize=256)  # a form of thousands of rows has a few types
@@ -205,7 +224,11 @@ def parse_question_type(text: str) -> QuestionType | None:
 @lru_cache(maxsize=256)  # comparing words is slow
 def suggest_question_type(text: str) -> str | None:
     """The known type that an unknown one is a misspelling of."""
-    containers = (f"{edge}_{container}" for edge in ("begin", "end") for container in sorted(STANDARD_CONTAINERS))
+    containers = (
+        f"{edge}_{container}"
+        for edge in ("begin", "end")
+        for container in sorted(STANDARD_CONTAINERS)
+    )
     known = [*sorted(STANDARD_TYPES), *_LIST_TYPES_BY_SPELLING.values(), *containers]
     words = text[:_MAX_SUGGESTION_CHARS].lower().split()
     for guess in ("_".join(words), *words[:1]):

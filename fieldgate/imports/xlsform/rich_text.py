@@ -9,7 +9,9 @@ import re
 import zipfile
 import zlib
 
-MAX_UNPACKED_BYTES = 64 * 1024 * 1024  # of the whole workbook; a larger one is left to the limits of the reader
+MAX_UNPACKED_BYTES = (
+    64 * 1024 * 1024
+)  # of the whole workbook; a larger one is left to the limits of the reader
 
 _ZIP_MAGIC = b"PK"
 _PARTS_WITH_TEXTS = re.compile(r"/?xl/(?:sharedStrings|worksheets/[^/]+)\.xml", re.IGNORECASE)
@@ -26,15 +28,23 @@ def preserve_spaces(data: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             changed = _changed_parts(archive)
             return _replace_parts(archive, changed) if changed else data
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zlib.error):
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        zlib.error,
+    ):
         return data  # the reader reports what is wrong
 
 
 def _changed_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     parts = archive.infolist()
-    if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES or len({part.filename for part in parts}) < len(
-        parts
-    ):
+    if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES or len(
+        {part.filename for part in parts}
+    ) < len(parts):
         return {}
     changed = {}
     for part in parts:

@@ -94,17 +94,28 @@ class SheetTable(msgspec.Struct, eq=False):
     @classmethod
     def from_sheet(cls, kind: str, sheet: Sheet) -> "SheetTable":
         """Parse a sheet. The first filled row is the header."""
-        start = next((index for index, (_, texts) in enumerate(sheet.rows) if any(texts)), len(sheet.rows))
+        start = next(
+            (index for index, (_, texts) in enumerate(sheet.rows) if any(texts)), len(sheet.rows)
+        )
         header_row, headers = sheet.rows[start] if start < len(sheet.rows) else (1, [])
         columns = parse_headers(kind, headers)
-        rows = [SheetRow(number, _cells(columns, texts)) for number, texts in sheet.rows[start + 1 :]]
+        rows = [
+            SheetRow(number, _cells(columns, texts)) for number, texts in sheet.rows[start + 1 :]
+        ]
         end = _end_of_data(rows)
         headerless_row = next(
-            (number for number, texts in sheet.rows[start + 1 :][:end] if _has_headerless_value(columns, texts)), None
+            (
+                number
+                for number, texts in sheet.rows[start + 1 :][:end]
+                if _has_headerless_value(columns, texts)
+            ),
+            None,
         )
         ignored_row = next((row.number for row in rows[end:] if row.cells), None)
         known_columns = [column for column in columns if column is not None]
-        return cls(kind, sheet.name, header_row, known_columns, rows[:end], headerless_row, ignored_row)
+        return cls(
+            kind, sheet.name, header_row, known_columns, rows[:end], headerless_row, ignored_row
+        )
 
     def with_rows(self, rows: list[SheetRow]) -> "SheetTable":
         """The same sheet with other rows."""
@@ -128,8 +139,14 @@ class SheetTable(msgspec.Struct, eq=False):
 def parse_headers(kind: str, headers: list[str]) -> list[SheetColumn | None]:
     """One column per header, None for an empty one. A single colon is a separator only in sheets without `::`."""
     separator = "::" if any("::" in header for header in headers) else ":"
-    columns = (_parse_header(kind, " ".join(header.split()), separator) if header else None for header in headers)
-    return [column and msgspec.structs.replace(column, index=index) for index, column in enumerate(columns)]
+    columns = (
+        _parse_header(kind, " ".join(header.split()), separator) if header else None
+        for header in headers
+    )
+    return [
+        column and msgspec.structs.replace(column, index=index)
+        for index, column in enumerate(columns)
+    ]
 
 
 def _parse_header(kind: str, header: str, separator: str) -> SheetColumn:
@@ -196,4 +213,8 @@ def _has_headerless_value(columns: list[SheetColumn | None], texts: list[str]) -
 
 
 def _cells(columns: list[SheetColumn | None], texts: list[str]) -> list[Cell]:
-    return [Cell(column, text) for column, text in zip(columns, texts, strict=False) if column is not None and text]
+    return [
+        Cell(column, text)
+        for column, text in zip(columns, texts, strict=False)
+        if column is not None and text
+    ]

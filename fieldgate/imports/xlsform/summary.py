@@ -24,7 +24,9 @@ def summarise(content: dict[str, Any]) -> dict[str, Any]:
     Only a form with locks has `lock_all` and `lock_any`.
     """
     survey: list[dict[str, Any]] = content["survey"]
-    translations = [truncate(name, MAX_SUMMARY_NAME_CHARS) for name in content["translations"][:MAX_LANGUAGES]]
+    translations = [
+        truncate(name, MAX_SUMMARY_NAME_CHARS) for name in content["translations"][:MAX_LANGUAGES]
+    ]
     counted = [row for row in survey if is_question(row["type"])]
     written = [row["label"] for row in counted if "label" in row]
     labels = [label[0] if isinstance(label, list) else label for label in written]
@@ -44,7 +46,9 @@ def summarise_library(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The summary of all blocks and questions of a library together."""
     labels = [label for summary in summaries for label in summary["labels"]]
     columns = dict.fromkeys(column for summary in summaries for column in summary["columns"])
-    languages = dict.fromkeys(language for summary in summaries for language in summary["languages"])
+    languages = dict.fromkeys(
+        language for summary in summaries for language in summary["languages"]
+    )
     defaults = [summary["default_translation"] for summary in summaries]
     return {
         "geo": any(summary["geo"] for summary in summaries),
@@ -58,7 +62,9 @@ def summarise_library(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _locks(settings: dict[str, Any], counted: list[dict[str, Any]]) -> dict[str, bool]:
     lock_all = bool(settings.get(LOCK_ALL))
-    lock_any = lock_all or LOCKING_PROFILE in settings or any(row.get(LOCKING_PROFILE) for row in counted)
+    lock_any = (
+        lock_all or LOCKING_PROFILE in settings or any(row.get(LOCKING_PROFILE) for row in counted)
+    )
     return {"lock_all": lock_all, "lock_any": lock_any}
 
 

@@ -61,8 +61,12 @@ def straighten_dashes(name: str) -> str:
 
 def _group_prefixes() -> dict[str, str]:
     """Every prefix of a grouped header, with pyxform's name of the group: `bind` is `bind`, `body` is `control`."""
-    groups = {target[0] for target in aliases.survey_header.values() if isinstance(target, tuple)} - {_MEDIA}
-    synonyms = {spelling: target for spelling, target in aliases.survey_header.items() if target in groups}
+    groups = {
+        target[0] for target in aliases.survey_header.values() if isinstance(target, tuple)
+    } - {_MEDIA}
+    synonyms = {
+        spelling: target for spelling, target in aliases.survey_header.items() if target in groups
+    }
     return {group: group for group in groups} | synonyms
 
 
@@ -74,7 +78,9 @@ PASSTHROUGH_PREFIXES = frozenset({*_GROUP_PREFIXES, constants.ATTRIBUTE})
 
 def _column_key(target: _Target, spellings: list[str]) -> str:
     """The key of a column in form content."""
-    if preferred := next((spelling for spelling in spellings if spelling in _PREFERRED_SPELLINGS), None):
+    if preferred := next(
+        (spelling for spelling in spellings if spelling in _PREFERRED_SPELLINGS), None
+    ):
         return preferred
     if isinstance(target, str):
         return target
@@ -119,7 +125,15 @@ UNLISTED_TRANSLATABLE_COLUMNS = frozenset({"no_app_error_string"})
 
 # Columns whose cells are XPath expressions.
 EXPRESSION_COLUMNS = frozenset(
-    {"relevant", "constraint", "calculation", "choice_filter", "required", "read_only", "repeat_count"}
+    {
+        "relevant",
+        "constraint",
+        "calculation",
+        "choice_filter",
+        "required",
+        "read_only",
+        "repeat_count",
+    }
 )
 
 # Columns that pyxform reads under this name only.
@@ -151,7 +165,9 @@ KOBO_COLUMNS = frozenset(
 # pyxform reads `geometry` from any choice, as a column of the author's own.
 CHOICE_COLUMNS = frozenset({*_CHOICE_ALIASES.values(), "geometry"})
 
-ENTITY_COLUMNS = frozenset({*aliases.entities_header, *(column.value for column in constants.EntityColumns)})
+ENTITY_COLUMNS = frozenset(
+    {*aliases.entities_header, *(column.value for column in constants.EntityColumns)}
+)
 
 # Settings that pyxform reads under this name only.
 _UNALIASED_SETTINGS = frozenset(

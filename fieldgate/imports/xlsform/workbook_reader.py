@@ -18,7 +18,11 @@ from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.file_text import UTF_8, has_control_bytes, unicode_encoding
-from fieldgate.imports.xlsform.fallback_readers import SheetValues, read_xls_values, read_xlsx_values
+from fieldgate.imports.xlsform.fallback_readers import (
+    SheetValues,
+    read_xls_values,
+    read_xlsx_values,
+)
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.rich_text import preserve_spaces
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
@@ -94,7 +98,9 @@ def _texts_of_sheet(sheet: SheetValues) -> list[tuple[int, list[str]]]:
 
 def _read_spreadsheet(data: bytes) -> list[Sheet]:
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(preserve_spaces(data)))
-    names = [sheet.name for sheet in workbook.sheets_metadata if sheet.typ is SheetTypeEnum.WorkSheet]
+    names = [
+        sheet.name for sheet in workbook.sheets_metadata if sheet.typ is SheetTypeEnum.WorkSheet
+    ]
     _check_sheet_count(len(names))
     return [_read_sheet(workbook, name) for name in names]
 
@@ -103,7 +109,9 @@ def _read_sheet(workbook: CalamineWorkbook, name: str) -> Sheet:
     sheet = workbook.get_sheet_by_name(name)
     if sheet.end is not None and (sheet.end[0] >= MAX_ROWS or sheet.end[1] >= MAX_COLUMNS):
         raise _sheet_too_large(name)
-    before = [""] * sheet.start[1] if sheet.start else []  # Calamine leaves out blank columns before the first
+    before = (
+        [""] * sheet.start[1] if sheet.start else []
+    )  # Calamine leaves out blank columns before the first
     return Sheet(name, _numbered_texts(before + row for row in sheet.iter_rows()))
 
 
@@ -221,7 +229,11 @@ def _sheet_too_large(sheet: str) -> FormRejected:
 
 def _unreadable_workbook(data: bytes) -> FormRejected:
     if data.startswith(OLE2_MAGIC) and ENCRYPTED_STREAM in data:
-        message = Message("The file is protected by a password. Save it without the password and import it again.")
+        message = Message(
+            "The file is protected by a password. Save it without the password and import it again."
+        )
     else:
-        message = Message("The file could not be read. Save it as an Excel workbook (.xlsx) and import it again.")
+        message = Message(
+            "The file could not be read. Save it as an Excel workbook (.xlsx) and import it again."
+        )
     return FormRejected("unreadable_workbook", message)

@@ -25,7 +25,8 @@ def is_xml_name(text: str) -> bool:
 
 def invalid_name_message(name: str) -> Message:
     return Message(
-        "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
+        "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.",
+        name=name,
     )
 
 

@@ -18,7 +18,14 @@ import msgspec
 
 from fieldgate.reference.positions import country_files, packaged_positions
 from fieldgate.web.charts import projection
-from fieldgate.web.charts.projection import MAP_HEIGHT, MAP_WIDTH, Point, project, project_ring, project_unwrapped
+from fieldgate.web.charts.projection import (
+    MAP_HEIGHT,
+    MAP_WIDTH,
+    Point,
+    project,
+    project_ring,
+    project_unwrapped,
+)
 
 WORLD_ID = "world"  # in the SVG file, the group of all countries
 NO_CODE = "none"  # land that belongs to no code
@@ -71,7 +78,8 @@ def world_svg() -> bytes:
     """The SVG file. Shapes have no colour: they take it from the element that refers to them."""
     paths = {code: _path_data(outline) for code, outline in read_outlines() if outline}
     shapes = "".join(
-        f'<path id="{code}" d="{data}" vector-effect="non-scaling-stroke"/>' for code, data in sorted(paths.items())
+        f'<path id="{code}" d="{data}" vector-effect="non-scaling-stroke"/>'
+        for code, data in sorted(paths.items())
     )
     view_box = f"0 0 {MAP_WIDTH:g} {MAP_HEIGHT:.0f}"
     return (
@@ -82,7 +90,11 @@ def world_svg() -> bytes:
 @cache
 def world_places() -> Mapping[str, Place]:
     """The places of all countries by ISO 3166-1 alpha-3 code. The first call reads files."""
-    places = {code: _outline_place(outline) for code, outline in read_outlines() if outline and code != NO_CODE}
+    places = {
+        code: _outline_place(outline)
+        for code, outline in read_outlines()
+        if outline and code != NO_CODE
+    }
     for code, position in packaged_positions().items():
         place = None if code in places or code in OMITTED else _point_place(*position)
         if place is not None:
@@ -112,7 +124,9 @@ def _to_outline(geo: Mapping[str, Any]) -> Outline:
     rings: list[Ring] = []
     for feature in geo.get("features", ()):
         shape = feature["geometry"]
-        polygons = shape["coordinates"] if shape["type"] == "MultiPolygon" else [shape["coordinates"]]
+        polygons = (
+            shape["coordinates"] if shape["type"] == "MultiPolygon" else [shape["coordinates"]]
+        )
         rings += [tuple((x, y) for x, y, *_ in ring) for polygon in polygons for ring in polygon]
     return tuple(rings)
 
@@ -121,14 +135,19 @@ def _with_north(outline: Outline) -> Outline:
     """Replace the border between the two parts of Somalia by the border around its north."""
 
     def replace(ring: Ring) -> Ring:
-        start, end = (_nearest(ring, point) for point in (_own.north_of_somalia[0], _own.north_of_somalia[-1]))
+        start, end = (
+            _nearest(ring, point) for point in (_own.north_of_somalia[0], _own.north_of_somalia[-1])
+        )
         return ring[:start] + _own.north_of_somalia + ring[end + 1 :] if start < end else ring
 
     return tuple(replace(ring) for ring in outline)
 
 
 def _nearest(ring: Ring, point: Point) -> int:
-    return min(range(len(ring)), key=lambda place: (ring[place][0] - point[0]) ** 2 + (ring[place][1] - point[1]) ** 2)
+    return min(
+        range(len(ring)),
+        key=lambda place: (ring[place][0] - point[0]) ** 2 + (ring[place][1] - point[1]) ** 2,
+    )
 
 
 def _outline_place(outline: Outline) -> Place:
@@ -149,7 +168,13 @@ def _point_place(longitude: float, latitude: float) -> Place | None:
 
 def _area(ring: Iterable[Point]) -> float:
     points = list(ring)
-    return sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(points, points[1:] + points[:1], strict=True)) / 2
+    return (
+        sum(
+            x0 * y1 - x1 * y0
+            for (x0, y0), (x1, y1) in zip(points, points[1:] + points[:1], strict=True)
+        )
+        / 2
+    )
 
 
 def _centroid(ring: list[Point]) -> Point:

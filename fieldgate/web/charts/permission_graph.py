@@ -76,7 +76,9 @@ def build_graph(labels: Sequence[tuple[str, str, str]], *, is_rtl: bool = False)
         )
         for codename, label, href in labels
     ]
-    arrows = [GraphArrow(source, target, _curve(source, target, is_rtl)) for source, target in ARROWS]
+    arrows = [
+        GraphArrow(source, target, _curve(source, target, is_rtl)) for source, target in ARROWS
+    ]
     return PermissionGraph(boxes=boxes, arrows=arrows)
 
 
@@ -105,7 +107,9 @@ def _curve(source: str, target: str, is_rtl: bool) -> str:
     stops = [(first, start_y + BOX_HEIGHT / 2), *passage, (last, end_y + BOX_HEIGHT / 2)]
     step, bend = (-COLUMN_WIDTH, -COLUMN_GAP / 2) if is_rtl else (COLUMN_WIDTH, COLUMN_GAP / 2)
     # Where arrows enter each column.
-    lines = [(_left_edge(column, is_rtl) + (COLUMN_WIDTH if is_rtl else 0), y) for column, y in stops]
+    lines = [
+        (_left_edge(column, is_rtl) + (COLUMN_WIDTH if is_rtl else 0), y) for column, y in stops
+    ]
     path = f"M{lines[0][0] + step:g} {lines[0][1]:g}"
     for (x0, y0), (x1, y1) in pairwise(lines):
         start = x0 + step

@@ -10,7 +10,10 @@ MAP_WIDTH = 1000.0
 # The map is cut in the Bering Strait, not at 180°: that would split Russia and Fiji.
 CENTRAL_MERIDIAN = 11.0
 WEST_EDGE = CENTRAL_MERIDIAN - 180
-NORTH_EDGE, SOUTH_EDGE = 84.0, -57.0  # Antarctica is left out: it has no emergencies and takes a fifth of the height
+NORTH_EDGE, SOUTH_EDGE = (
+    84.0,
+    -57.0,
+)  # Antarctica is left out: it has no emergencies and takes a fifth of the height
 
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 _M = sqrt(3) / 2
@@ -23,7 +26,11 @@ def _equal_earth(longitude: float, latitude: float) -> Point:
     theta = asin(_M * sin(radians(latitude)))
     square = theta * theta
     sixth = square**3
-    x = radians(longitude) * cos(theta) / (_M * (_A1 + 3 * _A2 * square + sixth * (7 * _A3 + 9 * _A4 * square)))
+    x = (
+        radians(longitude)
+        * cos(theta)
+        / (_M * (_A1 + 3 * _A2 * square + sixth * (7 * _A3 + 9 * _A4 * square)))
+    )
     y = theta * (_A1 + _A2 * square + sixth * (_A3 + _A4 * square))
     return x, y
 

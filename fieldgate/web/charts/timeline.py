@@ -89,7 +89,9 @@ def build_timeline(values: Sequence[TimelineValue]) -> Timeline:
         axis_y=axis_y,
         bars=bars,
         shape="".join(
-            f"M{bar.x:g} {axis_y:g}v-{bar.height:g}h{bar.width:g}v{bar.height:g}z" for bar in bars if bar.height
+            f"M{bar.x:g} {axis_y:g}v-{bar.height:g}h{bar.width:g}v{bar.height:g}z"
+            for bar in bars
+            if bar.height
         ),
         labels=_without_collisions([_label(slot, place, values[place].label) for place in places]),
         peak=peak,

@@ -64,7 +64,9 @@ class WorldMap(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def view_box(self) -> str:
-        return " ".join(f"{number:.1f}" for number in (self.left, self.top, self.width, self.height))
+        return " ".join(
+            f"{number:.1f}" for number in (self.left, self.top, self.width, self.height)
+        )
 
     @property
     def dot_radius(self) -> float:
@@ -86,11 +88,18 @@ class _View(msgspec.Struct, frozen=True):
         return place.wrapped_centre if self.is_wrapped else place.centre
 
     def contains(self, point: Point) -> bool:
-        return self.left <= point[0] <= self.left + self.width and self.top <= point[1] <= self.top + self.height
+        return (
+            self.left <= point[0] <= self.left + self.width
+            and self.top <= point[1] <= self.top + self.height
+        )
 
 
 def build_map(
-    places: Mapping[str, Place], values: Iterable[MapValue], focus: Collection[str] = (), *, has_labels: bool = False
+    places: Mapping[str, Place],
+    values: Iterable[MapValue],
+    focus: Collection[str] = (),
+    *,
+    has_labels: bool = False,
 ) -> WorldMap:
     """Make a map. `focus` has the codes of the countries to zoom to; without any, the map shows the world."""
     placed: list[tuple[MapValue, Place]] = []
@@ -170,7 +179,9 @@ def _place_labels(
             continue  # it would cover the neighbours
         box = (x - half, y - size * 0.6, x + half, y + size * 0.6)
         corners = ((box[0], box[1]), (box[2], box[3]))
-        if not all(view.contains(corner) for corner in corners) or any(_overlap(box, other) for other in taken):
+        if not all(view.contains(corner) for corner in corners) or any(
+            _overlap(box, other) for other in taken
+        ):
             continue
         taken.append(box)
         number = 0 if is_dot else class_of(value.value, classes)
@@ -180,5 +191,7 @@ def _place_labels(
     return labels
 
 
-def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -4,7 +4,14 @@ from fieldgate.accounts.schemas import ACCOUNT_PATH, IDENTITIES_PATH, SESSIONS_P
 from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.notices import ACCOUNT_DELETED
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Pages, Redirect, SubmittedForm
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Pages,
+    Redirect,
+    SubmittedForm,
+)
 
 pages = Pages()
 pages.show("account_detail", "accounts/own_detail.html")
@@ -42,11 +49,15 @@ async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return await send_revocation(form, api, TOKENS_PATH, PAGE_PATH)
 
 
-async def send_revocation(form: SubmittedForm, api: InternalAPI, list_path: str, page_path: str) -> FormResult:
+async def send_revocation(
+    form: SubmittedForm, api: InternalAPI, list_path: str, page_path: str
+) -> FormResult:
     """Revoke the token of a form, and go to the page it was on."""
     await api.call("DELETE", f"{list_path}{form.get('id')}/")
     if name := form.get("name"):
-        message = Message("The token “{name}” was revoked. It is refused from now on.", name=name[:100])
+        message = Message(
+            "The token “{name}” was revoked. It is refused from now on.", name=name[:100]
+        )
     else:
         message = Message("The token was revoked. It is refused from now on.")
     return Redirect(page_path, message)
@@ -94,4 +105,6 @@ def deletion_errors(response: APIResponse) -> FormErrors:
     """The errors of a deletion, with the forms that stand in the way."""
     body = {name: text for name, text in response.body.items() if name != "assets"}
     without_assets = APIResponse(response.status, body, response.headers)
-    return FormErrors.from_response(without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])})
+    return FormErrors.from_response(
+        without_assets, {"confirm": "confirm"}, {"owned": response.body.get("assets", [])}
+    )

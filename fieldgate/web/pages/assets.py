@@ -7,7 +7,16 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.permissions.sentences import list_names
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm, Undo
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Page,
+    Pages,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
 from fieldgate.web.pages.form_preview import (
     ASSETS_PATH,
     STATUS_LABELS,
@@ -60,12 +69,22 @@ async def load_asset_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
     asset = page.record
     path = f"{ASSETS_PATH}{asset['uid']}/"
     is_collection = asset["asset_type"] == "collection"
-    values = {**asset_facts(page, asset), "parent": await _load_parent(page, api), "is_collection": is_collection}
+    values = {
+        **asset_facts(page, asset),
+        "parent": await _load_parent(page, api),
+        "is_collection": is_collection,
+    }
     if is_collection:
         query = {"q": f"parent:{asset['uid']}", "limit": CHILDREN_SHOWN, "ordering": "name"}
-        return {**values, "children": await api.get(ASSETS_PATH, query), "kept_shown": CHILDREN_SHOWN}
+        return {
+            **values,
+            "children": await api.get(ASSETS_PATH, query),
+            "kept_shown": CHILDREN_SHOWN,
+        }
     versions = await api.get(f"{path}versions/", {"limit": VERSIONS_SHOWN})
-    warnings = await api.get(f"{path}versions/{asset['version_id']}/warnings/", {"limit": WARNINGS_SHOWN})
+    warnings = await api.get(
+        f"{path}versions/{asset['version_id']}/warnings/", {"limit": WARNINGS_SHOWN}
+    )
     return {
         **values,
         "versions": versions["results"],
@@ -82,7 +101,9 @@ async def load_question_list(page: Page, api: InternalAPI) -> dict[str, Any]:
     uid = page.request.path_values["uid"]
     asset = await api.get(f"{ASSETS_PATH}{uid}/")
     version = page.request.query_params.get("version", "")
-    content = (await api.get(f"{ASSETS_PATH}{uid}/versions/{version}/") if version else asset)["content"]
+    content = (await api.get(f"{ASSETS_PATH}{uid}/versions/{version}/") if version else asset)[
+        "content"
+    ]
     return {**asset_facts(page, asset), **await load_questions(page, api, uid, content, version)}
 
 
@@ -108,36 +129,51 @@ async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
 async def change_tags(form: SubmittedForm, api: InternalAPI) -> FormResult:
     before = await api.get(form.path)
     changed = await api.call("PATCH", form.path, json={"tag_string": form.get("tag_string")})
-    undo = Undo(translate(_UNDO, form.language), form.path, "tags", {"tag_string": before["tag_string"]})
+    undo = Undo(
+        translate(_UNDO, form.language), form.path, "tags", {"tag_string": before["tag_string"]}
+    )
     tags = list_names(changed["tag_string"].split(","), form.language)
     message = Message("The tags are now: {tags}.", tags=tags)
-    return Redirect(form.path, message if changed["tag_string"] else Message("There are no tags now."), undo)
+    return Redirect(
+        form.path, message if changed["tag_string"] else Message("There are no tags now."), undo
+    )
 
 
 @pages.form("asset_detail", "copy", {"name": "name"})
 async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"clone_from": form.path_values["uid"], "name": form.get("name")}
     made = await api.call("POST", ASSETS_PATH, json=body)
-    return _created(form, made, Message("This is the copy. Changes here do not change the original."))
+    return _created(
+        form, made, Message("This is the copy. Changes here do not change the original.")
+    )
 
 
 @pages.form("asset_list", "create_collection", {"name": "name"})
 async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult:
     name = form.get("name")
     if not name:
-        return FormErrors({"name": [translate(Message("Enter a name for the collection."), form.language)]})
+        return FormErrors(
+            {"name": [translate(Message("Enter a name for the collection."), form.language)]}
+        )
     made = await api.call("POST", ASSETS_PATH, json={"asset_type": "collection", "name": name})
-    return _created(form, made, Message("The collection “{name}” was created.", name=shown_name(name)))
+    return _created(
+        form, made, Message("The collection “{name}” was created.", name=shown_name(name))
+    )
 
 
 @pages.form("asset_detail", "publish")
 async def publish(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Deploy the version that the page showed, if it is still the newest."""
     asset = await api.get(form.path)
-    method, body = "PATCH" if asset["has_deployment"] else "POST", {"active": True, "version_id": form.get("version")}
+    method, body = (
+        "PATCH" if asset["has_deployment"] else "POST",
+        {"active": True, "version_id": form.get("version")},
+    )
     deployment = await api.call(method, f"{form.path.rstrip('/')}/deployment/", json=body)
     number = deployment["asset"]["deployed_versions"]["results"][0]["number"]
-    return Redirect(form.path, Message("Version {number} is published: people should use it.", number=number))
+    return Redirect(
+        form.path, Message("Version {number} is published: people should use it.", number=number)
+    )
 
 
 @pages.form("asset_detail", "archive")
@@ -148,7 +184,9 @@ async def archive(form: SubmittedForm, api: InternalAPI) -> FormResult:
     if active:
         return Redirect(form.path, Message("The form is in use again."))
     undo = Undo(translate(_UNDO, form.language), form.path, "archive", {"active": "true"})
-    return Redirect(form.path, Message("This form is archived: people should not use it any more."), undo)
+    return Redirect(
+        form.path, Message("This form is archived: people should not use it any more."), undo
+    )
 
 
 @pages.form("asset_detail", "delete")
@@ -164,7 +202,9 @@ async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(ASSETS_PATH, message, undo if preview["trash_days"] else None)
 
 
-def _deletion_message(asset: Mapping[str, Any], kept: Sequence[Mapping[str, Any]], language: Language) -> Message:
+def _deletion_message(
+    asset: Mapping[str, Any], kept: Sequence[Mapping[str, Any]], language: Language
+) -> Message:
     name = shown_name(asset["name"])
     if asset["asset_type"] != "collection":
         return Message("“{name}” was deleted.", name=name)

@@ -66,7 +66,11 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 def people_affected(entry: Entry) -> float | None:
     """None if no event states a number: that is not zero."""
-    return None if entry["count"] and not entry["events_with_num_affected"] else float(entry["num_affected"])
+    return (
+        None
+        if entry["count"] and not entry["events_with_num_affected"]
+        else float(entry["num_affected"])
+    )
 
 
 def funding_gap(entry: Entry) -> float:
@@ -140,7 +144,9 @@ async def build_charts(
         "measure": measure.key,
         "title": translate(measure.title, language),
         "by_country": translate(measure.by_country, language),
-        "by_time": translate(measure.per_month if summary["interval"] == "month" else measure.per_year, language),
+        "by_time": translate(
+            measure.per_month if summary["interval"] == "month" else measure.per_year, language
+        ),
         "by_type": translate(measure.by_type, language),
         "map": build_map(places, values, focus, has_labels=bool(focus)),
         "is_empty": not measure.number_of(summary),
@@ -160,7 +166,9 @@ def funding_text(funded: float, requested: float, language: Language) -> str:
     if requested <= 0:
         return translate(Message("CHF {amount} funded", amount=formatter.short(funded)), language)
     message = Message(
-        "{share} of CHF {amount}", share=formatter.percent(funded / requested), amount=formatter.short(requested)
+        "{share} of CHF {amount}",
+        share=formatter.percent(funded / requested),
+        amount=formatter.short(requested),
     )
     return translate(message, language)
 
@@ -172,7 +180,11 @@ def _link_maker(request: ParsedRequest, kept: Mapping[str, str]) -> Callable[[En
 
     def href(entry: Entry) -> str | None:
         query = entry.get("query")
-        return None if query is None else base + "?" + "&".join(part for part in (query, added) if part)
+        return (
+            None
+            if query is None
+            else base + "?" + "&".join(part for part in (query, added) if part)
+        )
 
     return href
 
@@ -184,9 +196,13 @@ def _build_timeline(
     return build_timeline(
         [
             TimelineValue(
-                label=formatter.month(period["start"]) if is_monthly else formatter.year(period["start"]),
+                label=formatter.month(period["start"])
+                if is_monthly
+                else formatter.year(period["start"]),
                 value=measure.number_of(period),
-                text=formatter.labelled(period["name"], formatter.compact(measure.value_of(period))),
+                text=formatter.labelled(
+                    period["name"], formatter.compact(measure.value_of(period))
+                ),
                 value_text=formatter.short(measure.value_of(period)),
                 href=href(period),
                 is_start=is_monthly and period["start"][5:7] == "01",
@@ -197,10 +213,15 @@ def _build_timeline(
 
 
 def _bars(
-    entries: Sequence[Entry], measure: Measure, formatter: Formatter, href: Callable[[Entry], str | None]
+    entries: Sequence[Entry],
+    measure: Measure,
+    formatter: Formatter,
+    href: Callable[[Entry], str | None],
 ) -> list[HorizontalBar]:
     """The highest values. The greatest fills its bar."""
-    values = [(entry, value) for entry in entries if (value := measure.number_of(entry)) > 0][:MAX_BARS]
+    values = [(entry, value) for entry in entries if (value := measure.number_of(entry)) > 0][
+        :MAX_BARS
+    ]
     greatest = max((value for _, value in values), default=0)
     return [
         HorizontalBar(entry["name"], formatter.short(value), share_of(value, greatest), href(entry))
@@ -215,7 +236,9 @@ def share_of(part: float, whole: float) -> float:
     return round(min(max(part / whole, 0.0), 1.0), 4)
 
 
-def _row(entry: Entry, formatter: Formatter, href: Callable[[Entry], str | None]) -> list[str | ChartLink]:
+def _row(
+    entry: Entry, formatter: Formatter, href: Callable[[Entry], str | None]
+) -> list[str | ChartLink]:
     return [
         ChartLink(entry["name"], href(entry)),
         formatter.number(entry["count"]),
@@ -232,7 +255,9 @@ async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) ->
             iso3=country["iso3"],
             name=country["name"],
             value=1,
-            text=translate(Message("Emergencies: {country}", country=country["name"]), page.language),
+            text=translate(
+                Message("Emergencies: {country}", country=country["name"]), page.language
+            ),
             href=f"{events_url}?countries__in={country['id']}",
         )
         for country in countries
@@ -240,5 +265,7 @@ async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) ->
     ]
     if not values:
         return None
-    world = build_map(await load_places(), values, focus=[value.iso3 for value in values if value.iso3])
+    world = build_map(
+        await load_places(), values, focus=[value.iso3 for value in values if value.iso3]
+    )
     return SmallMap(**msgspec.structs.asdict(world)) if world.shapes or world.dots else None

@@ -18,7 +18,11 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.formatting import Formatter
 
-COUNTRY_PATH, REGION_PATH, TYPE_PATH = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
+COUNTRY_PATH, REGION_PATH, TYPE_PATH = (
+    "/api/v2/country/",
+    "/api/v2/region/",
+    "/api/v2/disaster_type/",
+)
 # Fields of the filter form that the API does not know. They are resolved, and the browser is redirected.
 TYPED_FIELDS = ("country", "from", "until", "period")
 # Boxes of the form: the name of each is this and an id. Ticked ones become a list, the first of these filters.
@@ -29,16 +33,22 @@ BOXES: Mapping[str, tuple[str, ...]] = {
     "severity-": ("ifrc_severity_level__in", "ifrc_severity_level"),
 }
 # Parameters that do not narrow the list.
-NOT_FILTERS = frozenset({"limit", "offset", "page", "start", "format", "ordering", "measure", "tableau", "form"})
+NOT_FILTERS = frozenset(
+    {"limit", "offset", "page", "start", "format", "ordering", "measure", "tableau", "form"}
+)
 # Parameters that a narrowed list does not take over: it starts at its first page.
 NOT_KEPT = frozenset({"offset", "page", "start", "form"})
-MAX_KEPT_CHARS = 300  # of parameters that do not narrow the list, which each link of the charts repeats
+MAX_KEPT_CHARS = (
+    300  # of parameters that do not narrow the list, which each link of the charts repeats
+)
 MAX_TYPED_COUNTRIES = 10
 MAX_SUGGESTIONS = 3
 MAX_CHIPS_OF_FILTER = 30  # more values have one chip together, as each chip repeats the query
 FROM, UNTIL = "disaster_start_date__gte", "disaster_start_date__lt"
 
-FLAGS = frozenset(field.name for field in msgspec.structs.fields(EventFilters) if field.type == BooleanFilter)
+FLAGS = frozenset(
+    field.name for field in msgspec.structs.fields(EventFilters) if field.type == BooleanFilter
+)
 
 LABELS: Mapping[str, Message] = {
     "regions__in": Message("Region"),
@@ -126,14 +136,18 @@ def ticked_boxes(params: Mapping[str, str], prefix: str) -> list[str]:
 
 def active_filters(params: Mapping[str, str]) -> dict[str, str]:
     """The parameters that narrow the list."""
-    narrowing = (item for item in params.items() if item[0] not in NOT_FILTERS and not is_form_field(item[0]))
+    narrowing = (
+        item for item in params.items() if item[0] not in NOT_FILTERS and not is_form_field(item[0])
+    )
     return {name: value for name, value in narrowing if value.strip()}
 
 
 def view_parameters(params: Mapping[str, str]) -> dict[str, str]:
     """The parameters that say how the list is shown: order, page size and measure. None if they are very long."""
     kept = {
-        name: value for name, value in params.items() if name in NOT_FILTERS and name not in NOT_KEPT and value.strip()
+        name: value
+        for name, value in params.items()
+        if name in NOT_FILTERS and name not in NOT_KEPT and value.strip()
     }
     return kept if sum(map(len, kept.values())) <= MAX_KEPT_CHARS else {}
 
@@ -147,7 +161,9 @@ def split_values(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
-async def resolve_typed(params: Mapping[str, str], api: InternalAPI, language: Language) -> TypedFilters | None:
+async def resolve_typed(
+    params: Mapping[str, str], api: InternalAPI, language: Language
+) -> TypedFilters | None:
     """Turn typed names and dates into parameters of the API; None if nothing was sent by the filter form."""
     if not any(map(is_form_field, params)):
         return None
@@ -163,7 +179,9 @@ async def resolve_typed(params: Mapping[str, str], api: InternalAPI, language: L
         kept.pop(target, None)
         day = _parse_day(typed)
         if typed and day is None:
-            errors[field] = translate(Message("Write the date as year-month-day, for example 2026-10-31."), language)
+            errors[field] = translate(
+                Message("Write the date as year-month-day, for example 2026-10-31."), language
+            )
         elif day is not None:
             kept[target] = (day + timedelta(days=1) if field == "until" else day).isoformat()
     if not errors and FROM in kept and UNTIL in kept and kept[FROM] >= kept[UNTIL]:
@@ -188,7 +206,9 @@ def typed_days(params: Mapping[str, str]) -> dict[str, str]:
 def first_day_of(today: date, months: int, days: int) -> date:
     """The day some months and days ago; the last day of the month if it has no such day."""
     year, month = divmod(today.year * 12 + today.month - 1 - months, 12)
-    return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1])) - timedelta(days=days)
+    return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1])) - timedelta(
+        days=days
+    )
 
 
 def _parse_day(text: str) -> date | None:
@@ -199,7 +219,9 @@ def _parse_day(text: str) -> date | None:
     return day if day < date.max else None
 
 
-async def _resolve_countries(typed: str, api: InternalAPI, language: Language) -> tuple[list[str], str]:
+async def _resolve_countries(
+    typed: str, api: InternalAPI, language: Language
+) -> tuple[list[str], str]:
     """The ids of typed countries, and what is wrong with the first that is unknown."""
     text = " ".join(typed.split())[:200]
     if not text:
@@ -208,7 +230,9 @@ async def _resolve_countries(typed: str, api: InternalAPI, language: Language) -
     if len(whole) == 1:
         return whole, ""
     ids: list[str] = []
-    for name in [part.strip() for part in re.split(r"[,;،؛]", text) if part.strip()][:MAX_TYPED_COUNTRIES]:
+    for name in [part.strip() for part in re.split(r"[,;،؛]", text) if part.strip()][
+        :MAX_TYPED_COUNTRIES
+    ]:
         found = await _find_country(name, api)
         if len(found) != 1:
             return [], await _unknown_country(name, found, api, language)
@@ -222,27 +246,38 @@ async def _find_country(name: str, api: InternalAPI) -> list[str]:
         ({"name": name}, {"iso3": name}, {"iso": name}) if len(name) <= 3 else ({"name": name},)
     )
     for query in (*exact, {"search": name}):
-        answer = await api.find(COUNTRY_PATH, {**query, "mini": "true", "record_type": "1", "limit": "10"})
+        answer = await api.find(
+            COUNTRY_PATH, {**query, "mini": "true", "record_type": "1", "limit": "10"}
+        )
         if answer and answer["results"]:
             return [str(country["id"]) for country in answer["results"]]
     return []
 
 
-async def _unknown_country(name: str, found: Sequence[str], api: InternalAPI, language: Language) -> str:
+async def _unknown_country(
+    name: str, found: Sequence[str], api: InternalAPI, language: Language
+) -> str:
     countries = await api.find(COUNTRY_PATH, {"mini": "true", "record_type": "1", "limit": "1000"})
-    names = {str(country["id"]): country["name"] for country in (countries or {"results": []})["results"]}
+    names = {
+        str(country["id"]): country["name"] for country in (countries or {"results": []})["results"]
+    }
     if found:
         near = [names[each] for each in found if each in names]
         message = Message(
-            "Several countries match “{name}”: {names}. Write one of them.", name=name, names=", ".join(near)
+            "Several countries match “{name}”: {names}. Write one of them.",
+            name=name,
+            names=", ".join(near),
         )
         return translate(message, language)
     near = difflib.get_close_matches(name, names.values(), MAX_SUGGESTIONS, 0.6)
     if near:
-        message = Message("No country is called “{name}”. Did you mean {names}?", name=name, names=", ".join(near))
+        message = Message(
+            "No country is called “{name}”. Did you mean {names}?", name=name, names=", ".join(near)
+        )
     else:
         message = Message(
-            "No country is called “{name}”. Write its name in any of the languages, or its code.", name=name
+            "No country is called “{name}”. Write its name in any of the languages, or its code.",
+            name=name,
         )
     return translate(message, language)
 
@@ -253,7 +288,11 @@ async def load_names(params: Mapping[str, str], api: InternalAPI) -> FilterNames
     types = await api.get(TYPE_PATH, {"limit": "1000"})
     countries: dict[str, str] = {}
     codes: dict[str, str] = {}
-    ids = [each for name in ("countries__in", "countries__all") for each in split_values(params.get(name, ""))]
+    ids = [
+        each
+        for name in ("countries__in", "countries__all")
+        for each in split_values(params.get(name, ""))
+    ]
     queries = [{"id__in": ",".join(ids)}] if ids else []
     queries += [{"iso3": code} for code in country_codes(params)[:MAX_TYPED_COUNTRIES]]
     for query in queries:
@@ -277,7 +316,9 @@ def country_codes(params: Mapping[str, str]) -> list[str]:
     return [one_code, *codes] if one_code else codes
 
 
-def make_chips(params: Mapping[str, str], names: FilterNames, language: Language) -> list[FilterChip]:
+def make_chips(
+    params: Mapping[str, str], names: FilterNames, language: Language
+) -> list[FilterChip]:
     """One chip for each value of each active filter."""
     chips: list[FilterChip] = []
     for name, value in active_filters(params).items():
@@ -285,7 +326,9 @@ def make_chips(params: Mapping[str, str], names: FilterNames, language: Language
         is_list = name.endswith(("__in", "__all")) or name == "appeal_type"
         values = split_values(value) if is_list else [value]
         if len(values) > MAX_CHIPS_OF_FILTER:
-            shown = translate(PluralMessage("{count} value", "{count} values", len(values)), language)
+            shown = translate(
+                PluralMessage("{count} value", "{count} values", len(values)), language
+            )
             chips.append((label, shown, query_with(params, {name: None})))
             continue
         for each in values:
@@ -302,7 +345,9 @@ def query_with(params: Mapping[str, str], changes: Mapping[str, Any]) -> str:
     """The query of the list with changed filters, from its first page."""
     kept: dict[str, Any] = {name: value for name, value in params.items() if is_kept(name)}
     kept |= changes
-    return "?" + encode_query((name, str(value)) for name, value in kept.items() if value not in (None, ""))
+    return "?" + encode_query(
+        (name, str(value)) for name, value in kept.items() if value not in (None, "")
+    )
 
 
 def chosen_day(params: Mapping[str, str], name: str, days: int = 0) -> str:
@@ -335,7 +380,9 @@ def _value_name(name: str, value: str, names: FilterNames, language: Language) -
     if name == "appeal_type" and value in APPEAL_TYPES:
         return translate(APPEAL_TYPES[value], language)
     if name in FLAGS:
-        return translate(Message("Yes") if value.casefold() in ("true", "1") else Message("No"), language)
+        return translate(
+            Message("Yes") if value.casefold() in ("true", "1") else Message("No"), language
+        )
     if name.partition("__")[0] in DATE_LABELS:
         return _date_text(value, language)
     return value

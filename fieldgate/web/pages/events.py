@@ -66,7 +66,9 @@ COLUMNS: Sequence[tuple[str, Message, str]] = (  # name in `ordering`, title, cl
     ("", Message("Funding"), ""),
     ("updated_at", Message("Updated"), "updated"),
 )
-DESCENDING_FIRST = frozenset({"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"})
+DESCENDING_FIRST = frozenset(
+    {"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"}
+)
 DEFAULT_ORDERING = "-disaster_start_date"
 MAX_COUNTRIES_SHOWN = 3
 
@@ -95,10 +97,14 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         "chips": make_chips(params, names, language),
         "clear_url": query_with(params, dict.fromkeys(filters)),
         "measures": [
-            (each.key, translate(each.title, language), query_with(params, {"measure": each.key})) for each in MEASURES
+            (each.key, translate(each.title, language), query_with(params, {"measure": each.key}))
+            for each in MEASURES
         ],
         "exports": _links(EXPORTS, filters, language),
-        "csv_url": page.request.base_url.url + EXPORT_PATH + "?" + encode_query({**filters, "format": "csv"}.items()),
+        "csv_url": page.request.base_url.url
+        + EXPORT_PATH
+        + "?"
+        + encode_query({**filters, "format": "csv"}.items()),
         "program_links": _links(PROGRAM_LINKS, filters, language),
         "columns": _columns(params, language),
         # Made while the page is rendered, which is in a thread if there are many.
@@ -107,25 +113,36 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         "periods": [(value, translate(period[0], language)) for value, period in PERIODS.items()],
         "typed": _typed_values(params, typed is not None),
         "typed_errors": typed.errors if typed else {},
-        "kept": [(name, value) for name, value in params.items() if _is_hidden_field(name) and value],
+        "kept": [
+            (name, value) for name, value in params.items() if _is_hidden_field(name) and value
+        ],
         "country_source": f"{COUNTRY_PATH}?format=json&limit=1000&mini=true&record_type=1",
     }
 
 
 async def _find_focus(params: Mapping[str, str], names: FilterNames, api: InternalAPI) -> list[str]:
     """The codes of the countries that the map shows: those of the filter, or of its regions; none for the world."""
-    wanted = split_values(params.get("countries__in", "")) + split_values(params.get("countries__all", ""))
+    wanted = split_values(params.get("countries__in", "")) + split_values(
+        params.get("countries__all", "")
+    )
     codes = [names.country_codes[each] for each in wanted if names.country_codes.get(each)]
     codes += [code.upper() for code in country_codes(params)]
     if codes or not params.get("regions__in", "").strip():
         return codes
-    query = {"region__in": params["regions__in"], "mini": "true", "is_independent": "true", "limit": "1000"}
+    query = {
+        "region__in": params["regions__in"],
+        "mini": "true",
+        "is_independent": "true",
+        "limit": "1000",
+    }
     found = await api.find(COUNTRY_PATH, query)
     return [country["iso3"] for country in (found or {"results": []})["results"] if country["iso3"]]
 
 
 def _links(
-    links: Sequence[tuple[Message | str, str, Mapping[str, str]]], filters: Mapping[str, str], language: Language
+    links: Sequence[tuple[Message | str, str, Mapping[str, str]]],
+    filters: Mapping[str, str],
+    language: Language,
 ) -> list[tuple[str, str]]:
     return [
         (
@@ -147,17 +164,28 @@ def _columns(params: Mapping[str, str], language: Language) -> list[dict[str, st
             is_descending = current.startswith("-") if is_current else name not in DESCENDING_FIRST
             sort = ("descending" if is_descending else "ascending") if is_current else ""
             url = query_with(params, {"ordering": name if is_descending else f"-{name}"})
-        columns.append({"title": translate(title, language), "url": url, "sort": sort, "class_name": class_name})
+        columns.append(
+            {
+                "title": translate(title, language),
+                "url": url,
+                "sort": sort,
+                "class_name": class_name,
+            }
+        )
     return columns
 
 
-def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Language) -> dict[str, Any]:
+def _to_row(
+    record: Mapping[str, Any], params: Mapping[str, str], language: Language
+) -> dict[str, Any]:
     """An event of the table, as the template needs it."""
     formatter = Formatter(language)
     requested = sum(float(appeal["amount_requested"] or 0) for appeal in record["appeals"])
     funded = sum(float(appeal["amount_funded"] or 0) for appeal in record["appeals"])
     countries = record["countries"]
-    shown = countries if len(countries) <= MAX_COUNTRIES_SHOWN else countries[: MAX_COUNTRIES_SHOWN - 1]
+    shown = (
+        countries if len(countries) <= MAX_COUNTRIES_SHOWN else countries[: MAX_COUNTRIES_SHOWN - 1]
+    )
     others = [country["name"] for country in countries[len(shown) :]]
     has_funding = requested > 0 or funded > 0
     # With a very long query, links of every row would make a huge page.
@@ -167,7 +195,10 @@ def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Lang
         "name": record["name"] or translate(Message("Emergency without a name"), language),
         "level": record["ifrc_severity_level"],
         "severity": record["ifrc_severity_level_display"],
-        "countries": [(country["name"], query_with(kept, {"countries__in": country["id"]})) for country in shown],
+        "countries": [
+            (country["name"], query_with(kept, {"countries__in": country["id"]}))
+            for country in shown
+        ],
         "other_countries": others,
         "type": record["dtype"]["name"] if record["dtype"] else "",
         "start": formatter.date(record["disaster_start_date"]),
@@ -178,7 +209,9 @@ def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Lang
     }
 
 
-def _boxes(params: Mapping[str, str], names: FilterNames, language: Language) -> list[dict[str, Any]]:
+def _boxes(
+    params: Mapping[str, str], names: FilterNames, language: Language
+) -> list[dict[str, Any]]:
     """The groups of boxes of the filter form: label, text if none is ticked, and id, text and state of each box."""
     severities = {level: translate(name, language) for level, name in SEVERITIES.items()}
     groups = (
@@ -194,7 +227,8 @@ def _boxes(params: Mapping[str, str], names: FilterNames, language: Language) ->
             {
                 "prefix": prefix,
                 "label": translate(label, language),
-                "text": comma(language).join(options[each] for each in ticked) or translate(nothing, language),
+                "text": comma(language).join(options[each] for each in ticked)
+                or translate(nothing, language),
                 "options": [(id_, text, id_ in ticked) for id_, text in options.items()],
             }
         )
@@ -210,7 +244,11 @@ def _typed_values(params: Mapping[str, str], is_sent: bool) -> dict[str, str]:
 
 def _is_hidden_field(name: str) -> bool:
     """Whether the filter form sends a parameter that it has no field for."""
-    has_field = any(name in targets for targets in BOXES.values()) or name in ("search", FROM, UNTIL)
+    has_field = any(name in targets for targets in BOXES.values()) or name in (
+        "search",
+        FROM,
+        UNTIL,
+    )
     return not has_field and is_kept(name)
 
 
@@ -236,9 +274,12 @@ async def load_event_summary(page: Page, api: InternalAPI) -> dict[str, Any]:
         return MISSING
 
     return {
-        "first": ((await api.find(EVENT_PATH, {**filters, "limit": "1"})) or {"results": []})["results"],
+        "first": ((await api.find(EVENT_PATH, {**filters, "limit": "1"})) or {"results": []})[
+            "results"
+        ],
         "tables": [
-            (name, translate(title, language), translate(head, language)) for name, title, head in SUMMARY_TABLES
+            (name, translate(title, language), translate(head, language))
+            for name, title, head in SUMMARY_TABLES
         ],
         "funding": funding,
         "chips": make_chips(params, await load_names(params, api), language),

@@ -49,7 +49,9 @@ def language_names(language: Language) -> Callable[[Sequence[str] | None], str]:
     def name(of_form: str) -> str:
         return locale.languages.get(language_code(of_form)) or isolate(of_form, language)
 
-    return lambda names: format_list([name(each) for each in names or () if each], locale=locale) or "–"
+    return lambda names: (
+        format_list([name(each) for each in names or () if each], locale=locale) or "–"
+    )
 
 
 def labels(messages: Mapping[str, Message], language: Language) -> dict[str, str]:
@@ -135,9 +137,14 @@ def _languages(content: Mapping[str, Any], chosen: str, language: Language) -> d
     """The languages that can be chosen, if there are several, and the one that is shown."""
     names = form_languages(content)
     shown = chosen or names[preferred_language(names, language)] or ""
-    return {"form_languages": [name for name in names if name] if len(names) > 1 else [], "form_language": shown}
+    return {
+        "form_languages": [name for name in names if name] if len(names) > 1 else [],
+        "form_language": shown,
+    }
 
 
-async def _get_page(api: InternalAPI, uid: str, filters: Mapping[str, str], request: PageRequest) -> Any:
+async def _get_page(
+    api: InternalAPI, uid: str, filters: Mapping[str, str], request: PageRequest
+) -> Any:
     query = {**filters, "limit": request.limit, "offset": request.offset}
     return await api.get(f"{ASSETS_PATH}{uid}/questions/", query)

@@ -16,7 +16,13 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import Page, Pages
-from fieldgate.web.pages.event_charts import EVENT_PATH, MEASURES, SUMMARY_PATH, build_charts, choose_measure
+from fieldgate.web.pages.event_charts import (
+    EVENT_PATH,
+    MEASURES,
+    SUMMARY_PATH,
+    build_charts,
+    choose_measure,
+)
 from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
 from fieldgate.web.pages.ownership import load_received_invites
 
@@ -29,14 +35,21 @@ MAX_SEARCH_CHARS, MAX_SEARCH_WORDS = 200, 10
 MAX_RESULTS = 8
 
 
-ResultGroup = dict[str, Any]  # search results of one kind: title, count, items, and the path that leads to all of them
+ResultGroup = dict[
+    str, Any
+]  # search results of one kind: title, count, items, and the path that leads to all of them
 
 
 async def load_home(context: HandlerContext, api: InternalAPI, typed: str) -> dict[str, Any]:
     """The values of the page: search results if something was searched, otherwise what is new."""
     text = " ".join(typed.split())[:MAX_SEARCH_CHARS]
     request, caller = context.request, context.caller
-    values: dict[str, Any] = {"searched": text, "groups": None, "base": request.base_url.url, "event_path": EVENT_PATH}
+    values: dict[str, Any] = {
+        "searched": text,
+        "groups": None,
+        "base": request.base_url.url,
+        "event_path": EVENT_PATH,
+    }
     if text:
         values["groups"] = await _search(text, caller, api, request.language)
         return values
@@ -45,7 +58,10 @@ async def load_home(context: HandlerContext, api: InternalAPI, typed: str) -> di
     values |= {
         "newest": newest["results"],
         "event_count": newest["count"],
-        "regions": [(each["region_name"], f"{EVENT_PATH}?regions__in={each['id']}") for each in regions["results"]],
+        "regions": [
+            (each["region_name"], f"{EVENT_PATH}?regions__in={each['id']}")
+            for each in regions["results"]
+        ],
         **await _load_recent(request, api),
         **await _load_own(caller, api),
     }
@@ -62,7 +78,9 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
     measure = choose_measure(chosen)
     charts = None
     if recent and recent["count"]:
-        charts = await build_charts(recent, measure, request, kept={"measure": measure.key} if chosen else {})
+        charts = await build_charts(
+            recent, measure, request, kept={"measure": measure.key} if chosen else {}
+        )
     figures = []
     if recent and before:
         formatter = Formatter(request.language)
@@ -74,7 +92,9 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
                     "key": each.key,
                     "text": formatter.compact(current),
                     "title": translate(each.title, request.language),
-                    "change": change_text(current or 0, previous or 0, request.language) if is_known else "",
+                    "change": change_text(current or 0, previous or 0, request.language)
+                    if is_known
+                    else "",
                 }
             )
     return {
@@ -83,7 +103,10 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
         "figures": figures,
         "charts": charts,
         "recent_path": f"{EVENT_PATH}?{encode_query(_between(start, end).items())}",
-        "measures": [(each.key, translate(each.title, request.language), f"/?measure={each.key}") for each in MEASURES],
+        "measures": [
+            (each.key, translate(each.title, request.language), f"/?measure={each.key}")
+            for each in MEASURES
+        ],
     }
 
 
@@ -92,7 +115,9 @@ async def _load_own(caller: Caller, api: InternalAPI) -> dict[str, Any]:
     if caller.is_anonymous:
         return {"imports": [], "shared": [], "invites": {"count": 0}}
     imports = await api.find(IMPORTS_PATH, {"limit": str(RECENT), "ordering": "-date_created"})
-    shared = await api.find(ASSETS_PATH, {"status": "shared", "ordering": "-date_modified", "limit": str(RECENT)})
+    shared = await api.find(
+        ASSETS_PATH, {"status": "shared", "ordering": "-date_modified", "limit": str(RECENT)}
+    )
     return {
         "imports": (imports or {"results": []})["results"],
         "shared": (shared or {"results": []})["results"],
@@ -101,7 +126,10 @@ async def _load_own(caller: Caller, api: InternalAPI) -> dict[str, Any]:
 
 
 def _between(start: date, end: date) -> dict[str, str]:
-    return {"disaster_start_date__gte": start.isoformat(), "disaster_start_date__lt": end.isoformat()}
+    return {
+        "disaster_start_date__gte": start.isoformat(),
+        "disaster_start_date__lt": end.isoformat(),
+    }
 
 
 def change_text(current: float, previous: float, language: Language) -> str:
@@ -113,23 +141,35 @@ def change_text(current: float, previous: float, language: Language) -> str:
     else:
         change = Formatter(language).percent(abs(current / previous - 1))
         if current > previous:
-            message = Message("{change} more than in the {days} days before", change=change, days=DAYS)
+            message = Message(
+                "{change} more than in the {days} days before", change=change, days=DAYS
+            )
         else:
-            message = Message("{change} less than in the {days} days before", change=change, days=DAYS)
+            message = Message(
+                "{change} less than in the {days} days before", change=change, days=DAYS
+            )
     return translate(message, language)
 
 
-async def _search(text: str, caller: Caller, api: InternalAPI, language: Language) -> list[ResultGroup]:
+async def _search(
+    text: str, caller: Caller, api: InternalAPI, language: Language
+) -> list[ResultGroup]:
     """Search results by kind. A search that a list cannot parse has no results there."""
     limit = str(MAX_RESULTS)
     formatter = Formatter(language)
     events = await api.find(EVENT_PATH, {"search": text, "limit": limit})
-    countries = await api.find(COUNTRY_PATH, {"search": text, "mini": "true", "record_type": "1", "limit": limit})
+    countries = await api.find(
+        COUNTRY_PATH, {"search": text, "mini": "true", "record_type": "1", "limit": limit}
+    )
     groups = [
         _group(
             Message("Emergencies"),
             events,
-            lambda each: (each["name"], f"{EVENT_PATH}{each['id']}/", formatter.date(each["disaster_start_date"])),
+            lambda each: (
+                each["name"],
+                f"{EVENT_PATH}{each['id']}/",
+                formatter.date(each["disaster_start_date"]),
+            ),
             language,
             f"{EVENT_PATH}?{encode_query([('search', text)])}",
         ),
@@ -147,7 +187,11 @@ async def _search(text: str, caller: Caller, api: InternalAPI, language: Languag
             _group(
                 Message("Forms and collections"),
                 assets,
-                lambda each: (each["name"], f"{ASSETS_PATH}{each['uid']}/", each["owner__username"]),
+                lambda each: (
+                    each["name"],
+                    f"{ASSETS_PATH}{each['uid']}/",
+                    each["owner__username"],
+                ),
                 language,
                 f"{ASSETS_PATH}?{encode_query([('q', expression)])}",
             ),
@@ -164,7 +208,9 @@ async def _search(text: str, caller: Caller, api: InternalAPI, language: Languag
 async def _find_people(text: str, caller: Caller, api: InternalAPI) -> dict[str, Any] | None:
     """Superusers search all users; others find a user by the exact name."""
     if caller.sees_everything:
-        found: dict[str, Any] | None = await api.find(USERS_PATH, {"search": text, "limit": str(MAX_RESULTS)})
+        found: dict[str, Any] | None = await api.find(
+            USERS_PATH, {"search": text, "limit": str(MAX_RESULTS)}
+        )
         return found
     if "/" in text or not text.isprintable():
         return None
@@ -173,12 +219,21 @@ async def _find_people(text: str, caller: Caller, api: InternalAPI) -> dict[str,
 
 
 def _group(
-    title: Message, answer: Mapping[str, Any] | None, to_item: Any, language: Language, path: str = ""
+    title: Message,
+    answer: Mapping[str, Any] | None,
+    to_item: Any,
+    language: Language,
+    path: str = "",
 ) -> ResultGroup:
     """`to_item` gives the name, the path and a note of a record."""
     found = answer or {"count": 0, "results": []}
     items = [to_item(record) for record in found["results"]]
-    return {"title": translate(title, language), "count": found["count"], "items": items, "path": path}
+    return {
+        "title": translate(title, language),
+        "count": found["count"],
+        "items": items,
+        "path": path,
+    }
 
 
 def asset_search(text: str) -> str:
@@ -194,5 +249,11 @@ async def load_endpoints(page: Page, api: InternalAPI) -> dict[str, Any]:
     for url in page.record.values():
         path = urlsplit(url).path.removeprefix(prefix)
         options = await api.send("OPTIONS", path)
-        endpoints.append({"path": path, "title": options.body["name"], "description": options.body["description"]})
+        endpoints.append(
+            {
+                "path": path,
+                "title": options.body["name"],
+                "description": options.body["description"],
+            }
+        )
     return {"endpoints": endpoints}

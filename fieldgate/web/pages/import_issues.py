@@ -80,7 +80,10 @@ def group_issues(
             if issue["code"] != MORE:
                 by_sheet.setdefault(issue["sheet"], []).append((kind, index, issue))
     excerpts = {excerpt["sheet"]: excerpt for excerpt in sheets}
-    return [_sheet_issues(sheet, found, excerpts.get(sheet), prefix) for sheet, found in by_sheet.items()]
+    return [
+        _sheet_issues(sheet, found, excerpts.get(sheet), prefix)
+        for sheet, found in by_sheet.items()
+    ]
 
 
 def _sheet_issues(
@@ -113,7 +116,9 @@ def _sheet_issues(
     return SheetIssues(sheet, issues, excerpt["columns"], header, others)
 
 
-def _shown_row(row: Mapping[str, Any], headers: Sequence[str], previous: int | None, prefix: str) -> ShownRow:
+def _shown_row(
+    row: Mapping[str, Any], headers: Sequence[str], previous: int | None, prefix: str
+) -> ShownRow:
     return ShownRow(
         number=row["row"],
         cells=[
@@ -121,7 +126,11 @@ def _shown_row(row: Mapping[str, Any], headers: Sequence[str], previous: int | N
                 headers[position],
                 text,
                 _strongest(mark["kind"] for mark in row["marks"] if mark["cell"] == position),
-                [_issue_id(mark["kind"], mark["index"], prefix) for mark in row["marks"] if mark["cell"] == position],
+                [
+                    _issue_id(mark["kind"], mark["index"], prefix)
+                    for mark in row["marks"]
+                    if mark["cell"] == position
+                ],
             )
             for position, text in enumerate(row["cells"])
         ],

@@ -9,7 +9,15 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, UploadedFile
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.settings import Settings
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Page,
+    Pages,
+    Redirect,
+    SubmittedForm,
+)
 from fieldgate.web.pages.form_preview import isolated, offer_forms
 from fieldgate.web.pages.import_issues import count_issues, group_issues
 from fieldgate.web.pages.sharing_people import asset_uid, is_assigned
@@ -20,7 +28,9 @@ PATH = "/api/v2/imports/"
 ASSETS_PATH = "/api/v2/assets/"
 PROCESSING, CREATED = "processing", 201
 MAX_FILES = 20  # in one form
-FILES_AT_LIMIT = 2  # so many files of the largest size fit into one form; the script sends them one by one
+FILES_AT_LIMIT = (
+    2  # so many files of the largest size fit into one form; the script sends them one by one
+)
 MAX_SEARCH_TERMS = 20  # of a search for assets
 MAX_DESTINATIONS = 100  # forms that can be chosen from a list
 
@@ -45,9 +55,16 @@ async def load_import_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
         if "ordering" not in params:  # people look for what they sent last
             request = page.request.page
             query = {"limit": request.limit, "offset": request.offset, "ordering": "-date_created"}
-            listed = await api.get(PATH, {**query, **({"status": params["status"]} if params.get("status") else {})})
-    names = await _asset_names(api, (made["uid"] for record in listed["results"] for made in _results(record)))
-    entries = [{**_summarize(record), "results": _named(_results(record), names)} for record in listed["results"]]
+            listed = await api.get(
+                PATH, {**query, **({"status": params["status"]} if params.get("status") else {})}
+            )
+    names = await _asset_names(
+        api, (made["uid"] for record in listed["results"] for made in _results(record))
+    )
+    entries = [
+        {**_summarize(record), "results": _named(_results(record), names)}
+        for record in listed["results"]
+    ]
     return {
         "listed": listed,
         "entries": entries,
@@ -70,7 +87,9 @@ async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
         "entry": {**_summarize(record), "results": _named(_results(record), names)},
         "groups": groups,
         "only_sheet": with_problems[0] if len(with_problems) == 1 else None,
-        "destination": {"uid": destination, "name": names.get(destination, "")} if destination else None,
+        "destination": {"uid": destination, "name": names.get(destination, "")}
+        if destination
+        else None,
         "destinations": [],
         "form_key": secrets.token_urlsafe(16),
         "existing": _offer_existing(page),
@@ -80,17 +99,27 @@ async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
 def _offer_existing(page: Page) -> list[tuple[str, str]]:
     """The forms that the file may be a new version of."""
     found = page.record["messages"].get("existing", ())
-    return offer_forms(({**form, "owner__username": page.caller.username} for form in found), page.language)
+    return offer_forms(
+        ({**form, "owner__username": page.caller.username} for form in found), page.language
+    )
 
 
 async def _upload_values(page: Page, api: InternalAPI, destination: str) -> dict[str, Any]:
     """What the form for uploads needs: the form to replace, or those that can be chosen."""
     names = await _asset_names(api, [destination])
-    found = None if names or page.caller.is_anonymous else await api.find(ASSETS_PATH, _DESTINATION_QUERY)
+    found = (
+        None
+        if names or page.caller.is_anonymous
+        else await api.find(ASSETS_PATH, _DESTINATION_QUERY)
+    )
     forms = found["results"] if found else []
     return {
-        "destination": {"uid": destination, "name": names[destination]} if destination in names else None,
-        "destinations": offer_forms((each for each in forms if is_assigned("change_asset", each)), page.language),
+        "destination": {"uid": destination, "name": names[destination]}
+        if destination in names
+        else None,
+        "destinations": offer_forms(
+            (each for each in forms if is_assigned("change_asset", each)), page.language
+        ),
         "form_key": secrets.token_urlsafe(16),
     }
 
@@ -113,15 +142,21 @@ async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
             sent.append({"path": f"{PATH}{response.body['uid']}/", "filename": isolated(file.name)})
             continue
         for field, texts in FormErrors.from_response(response, _API_FIELDS).errors.items():
-            named = (Message("{file}: {error}", file=isolated(file.name), error=text) for text in texts)
+            named = (
+                Message("{file}: {error}", file=isolated(file.name), error=text) for text in texts
+            )
             refused.setdefault(field or "files", []).extend(
-                texts if len(files) == 1 else (translate(message, form.language) for message in named)
+                texts
+                if len(files) == 1
+                else (translate(message, form.language) for message in named)
             )
     if refused:
         return FormErrors(refused, {"sent": sent})
     if len(sent) == 1:
         return Redirect(sent[0]["path"], Message("{file} was sent.", file=sent[0]["filename"]))
-    return Redirect(PATH, PluralMessage("{count} file was sent.", "{count} files were sent.", len(sent)))
+    return Redirect(
+        PATH, PluralMessage("{count} file was sent.", "{count} files were sent.", len(sent))
+    )
 
 
 @pages.form("import_detail", "answer")
@@ -137,7 +172,11 @@ def _check_files(files: Sequence[UploadedFile], destination: str) -> Message | N
     if not files:
         return Message("Choose a file first.")
     if len(files) > MAX_FILES:
-        return PluralMessage("Send at most {count} file at a time.", "Send at most {count} files at a time.", MAX_FILES)
+        return PluralMessage(
+            "Send at most {count} file at a time.",
+            "Send at most {count} files at a time.",
+            MAX_FILES,
+        )
     if destination and len(files) > 1:
         return Message("Choose one file: only one can be the new version of a form.")
     return None
@@ -210,7 +249,9 @@ def _named(results: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> li
             **made,
             "path": f"{ASSETS_PATH}{made['uid']}/",
             "name": names.get(made["uid"], ""),
-            "languages": [language for language in made.get("summary", {}).get("languages", ()) if language],
+            "languages": [
+                language for language in made.get("summary", {}).get("languages", ()) if language
+            ],
         }
         for made in results
     ]

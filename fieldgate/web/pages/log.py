@@ -41,7 +41,9 @@ _ON_FORMS: Sentences = {
     "transfer-cancel": Message("{by} cancelled the invitation of {user} to own it."),
 }
 _RESTORED = Message("{by} restored an earlier version.")
-_DISABLED_WITH_OWNER = Message("The service account {user} was disabled, because its owner was disabled or deleted.")
+_DISABLED_WITH_OWNER = Message(
+    "The service account {user} was disabled, because its owner was disabled or deleted."
+)
 _RENAMED_TEAM = Message("{by} changed the name of the team “{old}” to “{new}”.")
 _ON_OTHERS: Mapping[str, Sentences] = {
     "user": {
@@ -58,7 +60,9 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "create-link": Message("{by} created a one-time link for {user}."),
         "use-link": Message("{by} set a password with a one-time link."),
         "link-login": Message("{by} linked an account at a provider of single sign-on to {user}."),
-        "unlink-login": Message("{by} removed an account at a provider of single sign-on from {user}."),
+        "unlink-login": Message(
+            "{by} removed an account at a provider of single sign-on from {user}."
+        ),
     },
     "token": {
         "create": Message("{by} created a token for {user}."),
@@ -72,7 +76,9 @@ _ON_OTHERS: Mapping[str, Sentences] = {
         "update": Message("{by} changed the name or the description of the team {name}."),
         "delete": Message("{by} deleted the team {name}."),
         "add-member": Message("{by} added {user} to the team {name}."),
-        "update-member": Message("{by} made {user} a member of the team {name} who is not an admin."),
+        "update-member": Message(
+            "{by} made {user} a member of the team {name} who is not an admin."
+        ),
         "remove-member": Message("{by} removed {user} from the team {name}."),
         "lose-admin": Message("{by} disabled the last admin of the team {name}."),
     },
@@ -97,7 +103,9 @@ FILTERS = {
     "to": "date_created__lte",
     "form": "metadata__asset_uid",
 }
-_TEAM_UID = re.compile(rf"{TEAM_PREFIX}t\w{{21}}")  # in place of a name that the caller may not know
+_TEAM_UID = re.compile(
+    rf"{TEAM_PREFIX}t\w{{21}}"
+)  # in place of a name that the caller may not know
 _TERM = re.compile(r'\b(\w+):"((?:[^"\\]|\\.)*)"')
 
 
@@ -129,10 +137,16 @@ async def load_log(page: Page, _: InternalAPI) -> dict[str, Any] | Redirect:
 def _all_actions() -> set[str]:
     permissions = ("modify-user-permissions", "clone-permissions", "share-form-publicly", "unshare-form-publicly",
                    "share-data-publicly", "unshare-data-publicly", "transfer")  # fmt: skip
-    return {*_ON_FORMS, *permissions, *(action for sentences in _ON_OTHERS.values() for action in sentences)}
+    return {
+        *_ON_FORMS,
+        *permissions,
+        *(action for sentences in _ON_OTHERS.values() for action in sentences),
+    }
 
 
-def _entry(record: Mapping[str, Any], language: Language, asset_type: str = "survey") -> dict[str, Any]:
+def _entry(
+    record: Mapping[str, Any], language: Language, asset_type: str = "survey"
+) -> dict[str, Any]:
     metadata = record["metadata"]
     return {
         "sentence": log_sentence(record, language, asset_type),
@@ -212,4 +226,7 @@ def maker_name(record: Mapping[str, Any], language: Language) -> str:
     if record["user_uid"]:
         return translate(Message("Somebody whose account is gone"), language)
     is_operator = record["metadata"].get("credential") == "command"
-    return translate(Message("The operator") if is_operator else Message("Somebody who was not logged in"), language)
+    return translate(
+        Message("The operator") if is_operator else Message("Somebody who was not logged in"),
+        language,
+    )

@@ -25,7 +25,9 @@ async def load_received_invites(caller: Caller, api: InternalAPI) -> dict[str, A
         {
             "id": _last_part(invite["url"]),
             "sender": _last_part(invite["sender"]),
-            "names": [each["asset__name"] for each in invite["transfers"] if each["status"] == "pending"],
+            "names": [
+                each["asset__name"] for each in invite["transfers"] if each["status"] == "pending"
+            ],
         }
         for invite in found["results"]
     ]
@@ -46,7 +48,8 @@ async def offer(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"recipient": recipient, "assets": [form.path_values["uid"]]}
     name = _last_part((await api.call("POST", INVITES_PATH, json=body))["recipient"])
     return Redirect(
-        form.path, Message("{name} is invited. Nothing changes until the invitation is accepted.", name=name)
+        form.path,
+        Message("{name} is invited. Nothing changes until the invitation is accepted.", name=name),
     )
 
 
@@ -64,6 +67,10 @@ async def answer(form: SubmittedForm, api: InternalAPI) -> FormResult:
         return Redirect(ASSETS_PATH, Message("You declined the invitation. Nothing was changed."))
     moved = sum(each["status"] == "success" for each in invite["transfers"])
     if not moved:
-        return Redirect(ASSETS_PATH, Message("Nothing was transferred: the sender no longer owns these forms."))
-    message = PluralMessage("{count} form belongs to you now.", "{count} forms belong to you now.", moved)
+        return Redirect(
+            ASSETS_PATH, Message("Nothing was transferred: the sender no longer owns these forms.")
+        )
+    message = PluralMessage(
+        "{count} form belongs to you now.", "{count} forms belong to you now.", moved
+    )
     return Redirect(ASSETS_PATH, message)

@@ -23,12 +23,18 @@ LIST_PATH = "/api/v2/permissions/"
 
 _MEANINGS: Mapping[str, Message] = {
     "add_submissions": Message("Send answers to the form."),
-    "change_asset": Message("Change the name, the questions and the settings, and upload new versions."),
+    "change_asset": Message(
+        "Change the name, the questions and the settings, and upload new versions."
+    ),
     "change_submissions": Message("Correct answers that were sent."),
     "delete_submissions": Message("Delete answers that were sent."),
     "discover_asset": Message("Find the collection in lists that everyone can see."),
-    "manage_asset": Message("Do everything, and decide who else can use it. Only the owner can delete it."),
-    "partial_submissions": Message("See or change the answers of some people only, or only certain answers."),
+    "manage_asset": Message(
+        "Do everything, and decide who else can use it. Only the owner can delete it."
+    ),
+    "partial_submissions": Message(
+        "See or change the answers of some people only, or only certain answers."
+    ),
     "validate_submissions": Message("Mark answers as approved, not approved or on hold."),
     "view_asset": Message("Open it, and see its questions and earlier versions."),
     "view_submissions": Message("See answers that were sent."),
@@ -52,10 +58,15 @@ class PermissionLink(msgspec.Struct, frozen=True):
     path: str
 
 
-def permission_links(codenames: Iterable[str], language: Language, asset_type: str = "survey") -> list[PermissionLink]:
+def permission_links(
+    codenames: Iterable[str], language: Language, asset_type: str = "survey"
+) -> list[PermissionLink]:
     """Return labels and paths of permissions, from weak to strong."""
     ordered = sorted(codenames, key=PERMISSION_ORDER.index)
-    return [PermissionLink(each, short_label(each, asset_type, language), permission_path(each)) for each in ordered]
+    return [
+        PermissionLink(each, short_label(each, asset_type, language), permission_path(each))
+        for each in ordered
+    ]
 
 
 # The list
@@ -104,10 +115,15 @@ async def load_permissions(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
-def needs_graph(records: Iterable[Mapping[str, Any]], language: Language, prefix: str) -> PermissionGraph:
+def needs_graph(
+    records: Iterable[Mapping[str, Any]], language: Language, prefix: str
+) -> PermissionGraph:
     """Return which permission comes with which. `prefix` is the path of the service's base URL."""
     by_name = {each["codename"]: each for each in records}
-    labels = [(link.codename, link.label, prefix + link.path) for link in permission_links(by_name, language)]
+    labels = [
+        (link.codename, link.label, prefix + link.path)
+        for link in permission_links(by_name, language)
+    ]
     return build_graph(labels, is_rtl=language.direction == "rtl")
 
 
@@ -124,7 +140,10 @@ def _query(chosen: Mapping[str, str], asset_type: str) -> dict[str, str]:
         "assign": [name for name, state in chosen.items() if state == "assign"],
         "remove": [name for name, state in chosen.items() if state == "remove"],
     }
-    return {"asset_type": asset_type, **{name: ",".join(given) for name, given in lists.items() if given}}
+    return {
+        "asset_type": asset_type,
+        **{name: ",".join(given) for name, given in lists.items() if given},
+    }
 
 
 async def _ask_what_if(
@@ -136,7 +155,11 @@ async def _ask_what_if(
     response = await api.send("GET", WHAT_IF_PATH, query=query)
     if not response.is_error:
         return _show_what_if(chosen, response.body, asset_type, language)
-    texts = [text for texts in response.body.values() for text in (texts if isinstance(texts, list) else [texts])]
+    texts = [
+        text
+        for texts in response.body.values()
+        for text in (texts if isinstance(texts, list) else [texts])
+    ]
     errors = [replace_codenames(text, asset_type, language) for text in dict.fromkeys(texts)]
     return {**_show_what_if(chosen, None, asset_type, language), "errors": errors}
 
@@ -174,7 +197,9 @@ def _show_what_if(
 @pages.show("permission_what_if", "permissions/what_if.html")
 async def load_what_if(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
     """The page of the what-if resource itself: the same form, filled in from its query."""
-    assigned, removed = ({codename(url) for url in page.record[name]} for name in ("assigned", "removed"))
+    assigned, removed = (
+        {codename(url) for url in page.record[name]} for name in ("assigned", "removed")
+    )
     held = {codename(url) for url in page.record["held"]}
     chosen = {
         **dict.fromkeys(held, "held"),
@@ -195,7 +220,9 @@ async def load_permission(page: Page, api: InternalAPI) -> dict[str, Any]:  # no
         "meaning": translate(_MEANINGS[name], language),
         "gives": permission_links(map(codename, page.record["implied"]), language),
         "removes": permission_links(map(codename, page.record["contradictory"]), language),
-        "given_by": permission_links((each for each in BY_CODENAME if name in implied(each)), language),
+        "given_by": permission_links(
+            (each for each in BY_CODENAME if name in implied(each)), language
+        ),
         "removed_by": permission_links(
             (each for each in BY_CODENAME if _removes(each, name) and each != name), language
         ),

@@ -27,7 +27,9 @@ async def load_country_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
         "region_names": names,
         "searched": given.get("search", ""),
         "chosen_region": given.get("region", ""),
-        "is_filtered": bool(given.keys() - {"limit", "offset", "page", "page_size", "format", "ordering"}),
+        "is_filtered": bool(
+            given.keys() - {"limit", "offset", "page", "page_size", "format", "ordering"}
+        ),
     }
 
 
@@ -49,7 +51,12 @@ async def load_country(page: Page, api: InternalAPI) -> Mapping[str, Any]:
 @pages.show("region_detail", "reference/region.html")
 async def load_region(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     region = page.record
-    query = {"region": region["id"], "record_type": 1, "mini": "true", "limit": MAX_COUNTRIES_OF_REGION}
+    query = {
+        "region": region["id"],
+        "record_type": 1,
+        "mini": "true",
+        "limit": MAX_COUNTRIES_OF_REGION,
+    }
     countries = await api.get(COUNTRY_PATH, query)
     return {
         "title": region["region_name"],
@@ -83,7 +90,9 @@ async def load_disaster_type(page: Page, api: InternalAPI) -> Mapping[str, Any]:
 
 
 async def _region_names(api: InternalAPI) -> dict[int, str]:
-    return {region["id"]: region["region_name"] for region in (await api.get(REGION_PATH))["results"]}
+    return {
+        region["id"]: region["region_name"] for region in (await api.get(REGION_PATH))["results"]
+    }
 
 
 async def _event_counts(api: InternalAPI, name: str) -> dict[int, int] | None:

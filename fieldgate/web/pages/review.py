@@ -13,7 +13,15 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.catalogue import PARTIAL, implied
 from fieldgate.permissions.labels import short_label
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Page,
+    Pages,
+    Redirect,
+    SubmittedForm,
+)
 from fieldgate.web.pages.sharing_people import (
     PERMISSION_ORDER,
     PUBLIC_USERNAME,
@@ -31,7 +39,17 @@ pages = Pages()
 REVIEW_PATH = "/api/v2/permission-assignments/"
 MAX_PEOPLE, MAX_FORMS = 50, 20  # in the table; more are shown as a list
 MAX_RECORDS = 1000
-FILTERS = ("user", "team", "asset", "owner", "permission", "inherited", "expires_before", "not_seen_since", "ordering")
+FILTERS = (
+    "user",
+    "team",
+    "asset",
+    "owner",
+    "permission",
+    "inherited",
+    "expires_before",
+    "not_seen_since",
+    "ordering",
+)
 # A person who loses these has nothing left: all others imply one of them.
 EVERYTHING = ("view_asset", "add_submissions", "discover_asset")
 MARKS = {
@@ -91,7 +109,9 @@ async def load_used_forms(name: str, language: Language, api: InternalAPI) -> li
     by_form: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in found["results"]:
         by_form.setdefault((each["asset__uid"], each["asset__name"]), []).append(each)
-    made = ((uid, title, _make_cell(records, language)) for (uid, title), records in by_form.items())
+    made = (
+        (uid, title, _make_cell(records, language)) for (uid, title), records in by_form.items()
+    )
     return [UsedForm(uid, title, cell) for uid, title, cell in made if cell is not None]
 
 
@@ -126,17 +146,26 @@ def _team_names(records: Iterable[Mapping[str, Any]]) -> TeamNames:
 def _team_paths(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the pages of the teams that the caller can see."""
     return {
-        each: f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/" for each, name in _team_names(records).items() if name
+        each: f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/"
+        for each, name in _team_names(records).items()
+        if name
     }
 
 
 def _label(permission: str, language: Language) -> str:
-    return short_label(permission, "collection" if permission == "discover_asset" else "survey", language)
+    return short_label(
+        permission, "collection" if permission == "discover_asset" else "survey", language
+    )
 
 
 def _list_row(record: Mapping[str, Any], language: Language) -> dict[str, Any]:
     holder, what = _holder(record), _label(codename(record["permission"]), language)
-    return {**record, "holder": holder, "name": display_name(holder, language, _team_names([record])), "what": what}
+    return {
+        **record,
+        "holder": holder,
+        "name": display_name(holder, language, _team_names([record])),
+        "what": what,
+    }
 
 
 def _make_table(records: Sequence[Mapping[str, Any]], language: Language) -> AccessTable | None:
@@ -152,7 +181,12 @@ def _make_table(records: Sequence[Mapping[str, Any]], language: Language) -> Acc
     shown = {name: display_name(name, language, teams) for name in seen}
 
     def order(name: str) -> tuple[Any, ...]:  # teams, people, the public
-        return name == PUBLIC_USERNAME, name not in teams, collation_key(shown[name], language), name
+        return (
+            name == PUBLIC_USERNAME,
+            name not in teams,
+            collation_key(shown[name], language),
+            name,
+        )
 
     people = [
         AccessRow(
@@ -170,15 +204,24 @@ def _make_table(records: Sequence[Mapping[str, Any]], language: Language) -> Acc
 
 def _make_cell(records: Sequence[Mapping[str, Any]], language: Language) -> AccessCell | None:
     held = {codename(each["permission"]) for each in records}
-    shown = [each for each in PERMISSION_ORDER if each in held and not any(each in implied(other) for other in held)]
+    shown = [
+        each
+        for each in PERMISSION_ORDER
+        if each in held and not any(each in implied(other) for other in held)
+    ]
     ends = sorted(each["expires_at"] for each in records if "expires_at" in each)
     if not shown:
         return None
-    marks, labels = "".join(MARKS[each] for each in shown), tuple(_label(each, language) for each in shown)
+    marks, labels = (
+        "".join(MARKS[each] for each in shown),
+        tuple(_label(each, language) for each in shown),
+    )
     return AccessCell(marks, labels, ends[0] if ends else "")
 
 
-def _show_removals(record: Mapping[str, Any], table: AccessTable | None, language: Language) -> list[ShownRemoval]:
+def _show_removals(
+    record: Mapping[str, Any], table: AccessTable | None, language: Language
+) -> list[ShownRemoval]:
     names = dict(table.forms) if table is not None else {}
     people = {each.username: each.name for each in table.people} if table is not None else {}
     grouped: dict[tuple[str, str], list[ShownEffect]] = {}
@@ -197,7 +240,14 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     people, forms = form.get_all("users"), form.get_all("assets")
     if not people or not forms:
         return FormErrors(
-            {"": [translate(Message("Choose at least one person or team and one form in the table."), form.language)]}
+            {
+                "": [
+                    translate(
+                        Message("Choose at least one person or team and one form in the table."),
+                        form.language,
+                    )
+                ]
+            }
         )
     is_preview = form.get("do") != "remove"
     body = {"assets": [*forms], "users": [*people], "permissions": EVERYTHING}

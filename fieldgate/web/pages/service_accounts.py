@@ -26,14 +26,20 @@ async def load_list(page: Page, api: InternalAPI) -> dict[str, Any]:
 
 @pages.show("service_account_detail", "accounts/service_account_detail.html")
 async def load_account(page: Page, api: InternalAPI) -> dict[str, Any]:
-    return {"tokens": await api.get(f"{service_account_path(page.record['username'])}tokens/", {"limit": MAX_LISTED})}
+    return {
+        "tokens": await api.get(
+            f"{service_account_path(page.record['username'])}tokens/", {"limit": MAX_LISTED}
+        )
+    }
 
 
 @pages.form("service_account_list", "create", {"username": "username", "team": "team"})
 async def create_account(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"username": form.get("username"), "team": form.get("team")}
     created = await api.call("POST", SERVICE_ACCOUNTS_PATH, json=body)
-    message = Message("The service account {name} was created. Create a token for it.", name=created["username"])
+    message = Message(
+        "The service account {name} was created. Create a token for it.", name=created["username"]
+    )
     return Redirect(service_account_path(created["username"]), message)
 
 

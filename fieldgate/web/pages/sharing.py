@@ -22,7 +22,14 @@ from fieldgate.web.formatting import Formatter
 from fieldgate.web.page_views import FormState, Page, Pages
 from fieldgate.web.pages.form_preview import offer_forms
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
-from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, load_state, name_teams, update_choices
+from fieldgate.web.pages.sharing_forms import (
+    ASSETS_PATH,
+    DRY_RUN,
+    SharingState,
+    load_state,
+    name_teams,
+    update_choices,
+)
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
     PUBLIC_USERNAME,
@@ -91,7 +98,9 @@ async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
         "leaves_out_members": state.leaves_out_members,
         "people_page": first // MAX_LISTED_PEOPLE + 1,
         "people_pages": (len(state.people) - 1) // MAX_LISTED_PEOPLE + 1,
-        "others_count": len([person for person in others if not (person.is_public or person.is_team)]),
+        "others_count": len(
+            [person for person in others if not (person.is_public or person.is_team)]
+        ),
         "is_public": any(person.is_public for person in others),
         "is_owner": asset.owner == page.caller.username,
         "may_leave": any(person.username == page.caller.username for person in others),
@@ -111,8 +120,15 @@ async def _load_members(people: Iterable[SharedWith], api: InternalAPI) -> dict[
     """Return the first members of the teams that the caller is in, and how many there are."""
     known = [each.username for each in people if each.is_team and not each.is_hidden]
     paths = {each: f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/" for each in known}
-    found = {each: await api.find(f"{path}members/", {"limit": MAX_LISTED_MEMBERS}) for each, path in paths.items()}
-    return {each: {"path": paths[each], **members} for each, members in found.items() if members is not None}
+    found = {
+        each: await api.find(f"{path}members/", {"limit": MAX_LISTED_MEMBERS})
+        for each, path in paths.items()
+    }
+    return {
+        each: {"path": paths[each], **members}
+        for each, members in found.items()
+        if members is not None
+    }
 
 
 def _why_links(state: SharingState) -> dict[str, str]:
@@ -128,7 +144,9 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
     form = page.form
     state = await name_teams(state, None if form is None else form.values.get("record"), api)
     values: dict[str, Any] = {
-        "known": (await api.find(SUGGESTIONS_PATH, {"limit": MAX_SUGGESTED}) or {"results": []})["results"],
+        "known": (await api.find(SUGGESTIONS_PATH, {"limit": MAX_SUGGESTED}) or {"results": []})[
+            "results"
+        ],
         "share_form": _share_form(form, query.get("change", ""), state, language),
         "sources": await _sources(state.asset, query.get("copy_search", ""), language, api),
         "copy_search": query.get("copy_search", ""),
@@ -142,13 +160,20 @@ async def _managing_values(page: Page, state: SharingState, api: InternalAPI) ->
         values["removal"] = await _removal(removed.username, state, language, api)
     if form is not None and form.name in ("copy", "upload") and "record" in form.values:
         changes = state.changes(form.values["record"], language)
-        values |= {"changes": changes[:MAX_LISTED_PEOPLE], "hidden_changes": max(0, len(changes) - MAX_LISTED_PEOPLE)}
+        values |= {
+            "changes": changes[:MAX_LISTED_PEOPLE],
+            "hidden_changes": max(0, len(changes) - MAX_LISTED_PEOPLE),
+        }
     return values
 
 
-async def _removal(name: str, state: SharingState, language: Language, api: InternalAPI) -> dict[str, Any]:
+async def _removal(
+    name: str, state: SharingState, language: Language, api: InternalAPI
+) -> dict[str, Any]:
     """Return what removing a person would do."""
-    response = await api.send("DELETE", f"{state.asset.path}bulk/", query=DRY_RUN, json={"username": name})
+    response = await api.send(
+        "DELETE", f"{state.asset.path}bulk/", query=DRY_RUN, json={"username": name}
+    )
     changes = [] if response.is_error else state.changes(response.body, language)
     person = state.find(name)
     return {
@@ -160,7 +185,9 @@ async def _removal(name: str, state: SharingState, language: Language, api: Inte
     }
 
 
-async def _sources(asset: AssetAccess, search: str, language: Language, api: InternalAPI) -> list[tuple[str, str]]:
+async def _sources(
+    asset: AssetAccess, search: str, language: Language, api: InternalAPI
+) -> list[tuple[str, str]]:
     """Return assets that the caller manages, the last changed first."""
     query = {
         "limit": MAX_SOURCES,
@@ -170,14 +197,21 @@ async def _sources(asset: AssetAccess, search: str, language: Language, api: Int
     found = await api.find(ASSETS_PATH, query)
     records = [] if found is None else found["results"]
     return offer_forms(
-        (each for each in records if each["uid"] != asset.uid and is_assigned("manage_asset", each)), language
+        (
+            each
+            for each in records
+            if each["uid"] != asset.uid and is_assigned("manage_asset", each)
+        ),
+        language,
     )
 
 
 # The form to share or change
 
 
-def _share_form(form: FormState | None, changed: str, state: SharingState, language: Language) -> ShareForm:
+def _share_form(
+    form: FormState | None, changed: str, state: SharingState, language: Language
+) -> ShareForm:
     if form is not None and form.name in ("share", "change"):
         return _form_again(form, state, language)
     person = state.find(changed) if changed else None
@@ -197,8 +231,12 @@ def _form_again(form: FormState, state: SharingState, language: Language) -> Sha
     ticked = dict.fromkeys(form.get_all("permissions"))
     choices = update_choices(form.get("choices").split(), ticked, state.asset.asset_type)
     chosen = [each for each in choices if each in ticked]
-    shown = _make_form(form.name, name, choices, chosen, read_fields(form), state, language, form.get("end"))
-    return msgspec.structs.replace(shown, preview=changes[0] if changes else None, is_preview=record is not None)
+    shown = _make_form(
+        form.name, name, choices, chosen, read_fields(form), state, language, form.get("end")
+    )
+    return msgspec.structs.replace(
+        shown, preview=changes[0] if changes else None, is_preview=record is not None
+    )
 
 
 def _make_form(
@@ -219,18 +257,24 @@ def _make_form(
     offered = [each for each in state.asset.assignable if each in for_everyone or not is_everyone]
 
     def labels(codenames: frozenset[str]) -> tuple[str, ...]:
-        return tuple(short_label(each, asset_type, language) for each in offered if each in codenames)
+        return tuple(
+            short_label(each, asset_type, language) for each in offered if each in codenames
+        )
 
     def box(permission: str) -> PermissionBox:
         needing = labels(frozenset(each for each in known if permission in implied(each)))
-        contradicted = frozenset(BY_CODENAME[permission].contradicts) if permission == PARTIAL else frozenset()
+        contradicted = (
+            frozenset(BY_CODENAME[permission].contradicts) if permission == PARTIAL else frozenset()
+        )
         gives = rules.with_implied((permission,), asset_type)
         return PermissionBox(
             codename=permission,
             label=short_label(permission, asset_type, language),
             is_ticked=permission in ticked,
             gives=tuple(each for each in offered if each in gives),
-            takes=tuple(each for each in offered if rules.find_contradiction((permission, each), asset_type)),
+            takes=tuple(
+                each for each in offered if rules.find_contradiction((permission, each), asset_type)
+            ),
             is_for_everyone=permission in for_everyone,
             needed_by=needing[0] if needing else "",
             not_with=labels(contradicted - {"manage_asset"}),
@@ -246,7 +290,9 @@ def _make_form(
         filter_fields=fields,
         until=end[:10],
         end=end,
-        partial_actions=[(each, short_label(each, asset_type, language)) for each in PARTIALLY_GRANTABLE],
+        partial_actions=[
+            (each, short_label(each, asset_type, language)) for each in PARTIALLY_GRANTABLE
+        ],
         preview=None,
         is_preview=False,
     )
@@ -263,13 +309,17 @@ async def load_assignment(page: Page, api: InternalAPI) -> dict[str, Any]:
 
 @pages.show("assignment_explanation", "sharing/explanation.html")
 async def load_explanation(page: Page, api: InternalAPI) -> dict[str, Any]:
-    asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{page.request.path_values['uid']}/"))
+    asset = AssetAccess.from_record(
+        await api.get(f"{ASSETS_PATH}{page.request.path_values['uid']}/")
+    )
     name = username(page.record["user"])
     asked = codename(page.record["permission"])
     explained = []
     for permission in asset.assignable:
         query = {"user": name, "permission": permission}
-        record = page.record if permission == asked else await api.get(f"{asset.path}explain/", query)
+        record = (
+            page.record if permission == asked else await api.get(f"{asset.path}explain/", query)
+        )
         explained.append(_explain_permission(record, asset.asset_type, page.language))
     return {
         "asset": asset,
@@ -282,16 +332,22 @@ async def load_explanation(page: Page, api: InternalAPI) -> dict[str, Any]:
     }
 
 
-def _explain_permission(record: Mapping[str, Any], asset_type: str, language: Language) -> dict[str, Any]:
+def _explain_permission(
+    record: Mapping[str, Any], asset_type: str, language: Language
+) -> dict[str, Any]:
     """An `ExplanationRecord` in words: whether the person has the permission, why, and what could be given."""
     return {
         "codename": codename(record["permission"]),
         "label": record["label"],
         "is_allowed": record["allowed"],
-        "is_partial": not record["allowed"] and "partial" in [each["rule"] for each in record["rules"]],
+        "is_partial": not record["allowed"]
+        and "partial" in [each["rule"] for each in record["rules"]],
         "reasons": list(dict.fromkeys(_rule_text(each, language) for each in record["rules"])),
         "submissions": [
-            (short_label(codename(each["url"]), asset_type, language), describe_submissions(each["filters"], language))
+            (
+                short_label(codename(each["url"]), asset_type, language),
+                describe_submissions(each["filters"], language),
+            )
             for each in record.get("partial_permissions", ())
         ],
         "needs": [each["why"] for each in record["needs"]],
@@ -299,7 +355,9 @@ def _explain_permission(record: Mapping[str, Any], asset_type: str, language: La
 
 
 def _rule_text(rule: Mapping[str, Any], language: Language) -> str:
-    why = " ".join(_team_text(each["name"], language) for each in rule.get("via", ())) or str(rule["why"])
+    why = " ".join(_team_text(each["name"], language) for each in rule.get("via", ())) or str(
+        rule["why"]
+    )
     if "expires_at" not in rule:
         return why
     end = Formatter(language).date(rule["expires_at"])

@@ -40,7 +40,9 @@ def to_partial_permissions(fields: FilterFields) -> list[dict[str, Any]] | Messa
     if fields.query:
         return _parse_query(fields)
     filter_: dict[str, Any] = {}
-    if names := [name for each in fields.people.replace("،", ",").split(",") if (name := each.strip())]:
+    if names := [
+        name for each in fields.people.replace("،", ",").split(",") if (name := each.strip())
+    ]:
         filter_[SUBMITTED_BY] = names[0] if len(names) == 1 else {"$in": names}
     if fields.question and fields.answer:
         filter_[fields.question] = fields.answer

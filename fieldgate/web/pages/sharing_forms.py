@@ -19,7 +19,15 @@ from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
 from fieldgate.permissions.labels import replace_codenames
 from fieldgate.permissions.rules import Codenames
 from fieldgate.permissions.sentences import isolate
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Pages, Redirect, SubmittedForm, Undo
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Pages,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
 from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions
 from fieldgate.web.pages.sharing_people import (
     MAX_LISTED_PEOPLE,
@@ -81,16 +89,22 @@ async def load_state(uid: str, language: Language, api: InternalAPI) -> SharingS
     return SharingState(asset, people, teams, b"fieldgate-left-out" in listed.headers)
 
 
-async def name_teams(state: SharingState, record: Mapping[str, Any] | None, api: InternalAPI) -> SharingState:
+async def name_teams(
+    state: SharingState, record: Mapping[str, Any] | None, api: InternalAPI
+) -> SharingState:
     """Add the names of teams that a `ChangeRecord` is about, also of those without access before."""
     holders = [] if record is None else [username(each["user"]) for each in record["effects"]]
-    return msgspec.structs.replace(state, teams={**await find_team_names(holders, api), **state.teams})
+    return msgspec.structs.replace(
+        state, teams={**await find_team_names(holders, api), **state.teams}
+    )
 
 
 async def find_team_names(holders: Iterable[str], api: InternalAPI) -> dict[str, str]:
     """Return the names of the teams among some holders; see `TeamNames`."""
     names = {}
-    for each in list(dict.fromkeys(each for each in holders if each.startswith(TEAM_PREFIX)))[:MAX_LISTED_PEOPLE]:
+    for each in list(dict.fromkeys(each for each in holders if each.startswith(TEAM_PREFIX)))[
+        :MAX_LISTED_PEOPLE
+    ]:
         found = await api.find(f"{TEAMS_PATH}{each.removeprefix(TEAM_PREFIX)}/")
         names[each] = found["name"] if found else ""
     return names
@@ -118,7 +132,9 @@ def update_choices(choices: Sequence[str], ticked: Collection[str], asset_type: 
     new = dict.fromkeys(each for each in ticked if each not in before)
     known = rules.assignable(asset_type)
     kept = [each for each in choices if each in known]
-    for permission in PERMISSION_ORDER:  # from weak to strong: to untick two of many boxes leaves the others
+    for (
+        permission
+    ) in PERMISSION_ORDER:  # from weak to strong: to untick two of many boxes leaves the others
         if permission in before and permission not in ticked:
             kept = _untick(kept, permission, asset_type)
     for permission in filter(known.__contains__, new):
@@ -132,14 +148,20 @@ def _active(choices: Sequence[str], asset_type: str) -> list[str]:
     return [
         each
         for position, each in enumerate(known)
-        if not any(rules.find_contradiction((each, later), asset_type) for later in known[position:])
+        if not any(
+            rules.find_contradiction((each, later), asset_type) for later in known[position:]
+        )
     ]
 
 
 def _choose(choices: Sequence[str], permission: str, asset_type: str) -> list[str]:
     """Add a choice. If it was chosen before, what it excluded then was not ticked, and does not come back with it."""
     last = max((at for at, each in enumerate(choices) if each == permission), default=-1)
-    excluded = {each for each in choices[: last + 1] if rules.find_contradiction((each, permission), asset_type)}
+    excluded = {
+        each
+        for each in choices[: last + 1]
+        if rules.find_contradiction((each, permission), asset_type)
+    }
     return [*(each for each in choices if each not in excluded and each != permission), permission]
 
 
@@ -177,21 +199,30 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
     if not name:
         errors["user"] = [translate(Message("Enter the username of a person."), form.language)]
     if not chosen and not is_change:
-        errors["permissions"] = [translate(Message("Choose at least one permission."), form.language)]
+        errors["permissions"] = [
+            translate(Message("Choose at least one permission."), form.language)
+        ]
     if isinstance(partials, Message):
         errors["partial_people"] = [translate(partials, form.language)]
     if errors or isinstance(partials, Message):
         return FormErrors(errors)
-    body: dict[str, Any] = {"permissions": chosen, **({"partial_permissions": partials} if partials else {})}
+    body: dict[str, Any] = {
+        "permissions": chosen,
+        **({"partial_permissions": partials} if partials else {}),
+    }
     until, end = form.get("until"), form.get("end")
     if until or end:  # `end` is the time that the form showed as a day: it stays if the day does
         body["expires_at"] = end if until == end[:10] else until or None
     # Without a script, boxes may look different once others were ticked or unticked: show that before it is saved.
-    is_outdated = bool(shown) and ticked_permissions(shown, state.asset.asset_type) != frozenset(ticked)
+    is_outdated = bool(shown) and ticked_permissions(shown, state.asset.asset_type) != frozenset(
+        ticked
+    )
     is_preview = is_outdated or form.get("do") != "share"
     query = DRY_RUN if is_preview else {}
     if is_change:
-        response = await api.send("PATCH", f"{state.asset.path}bulk/", query=query, json={"user": name, **body})
+        response = await api.send(
+            "PATCH", f"{state.asset.path}bulk/", query=query, json={"user": name, **body}
+        )
     else:
         batch = {"assets": [state.asset.uid], "users": [name], **body}
         response = await api.send("POST", BATCH_ADD_PATH, query=query, json=batch)
@@ -201,12 +232,20 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
         return FormPreview({"record": response.body})
     person = state.find(name)
     state = await name_teams(state, response.body, api)
-    message = Message("Shared with {name}. {result}.", **_outcome(response.body, name, state, form.language))
-    undo = None if name.casefold() == form.caller.username.casefold() else _restore(name, person, state, form.language)
+    message = Message(
+        "Shared with {name}. {result}.", **_outcome(response.body, name, state, form.language)
+    )
+    undo = (
+        None
+        if name.casefold() == form.caller.username.casefold()
+        else _restore(name, person, state, form.language)
+    )
     return Redirect(state.asset.path, message, undo)
 
 
-def _outcome(record: Mapping[str, Any], name: str, state: SharingState, language: Language) -> dict[str, str]:
+def _outcome(
+    record: Mapping[str, Any], name: str, state: SharingState, language: Language
+) -> dict[str, str]:
     """Return the name of a person and what the person can do now."""
     shown = state.changes(record, language)
     person = state.find(name)
@@ -222,7 +261,9 @@ async def _share_errors(
     for field, texts in body.items():
         target = _form_field(field)
         listed = texts if isinstance(texts, list) else [texts]
-        labelled = [replace_codenames(str(text), state.asset.asset_type, form.language) for text in listed]
+        labelled = [
+            replace_codenames(str(text), state.asset.asset_type, form.language) for text in listed
+        ]
         errors.setdefault(target, []).extend(labelled)
     if "user" in errors:
         errors["user"] += await _suggestions(name, state, form, api)
@@ -232,17 +273,26 @@ async def _share_errors(
 def _form_field(field: str) -> str:
     if field.startswith("partial_permissions"):
         return "partial_people"
-    return {"user": "user", "users": "user", "permissions": "permissions", "expires_at": "until"}.get(field, "")
+    return {
+        "user": "user",
+        "users": "user",
+        "permissions": "permissions",
+        "expires_at": "until",
+    }.get(field, "")
 
 
-async def _suggestions(name: str, state: SharingState, form: SubmittedForm, api: InternalAPI) -> list[str]:
+async def _suggestions(
+    name: str, state: SharingState, form: SubmittedForm, api: InternalAPI
+) -> list[str]:
     """Suggest similar names, of people whom the caller can see anyway."""
     known = {person.username for person in state.people if not (person.is_public or person.is_team)}
     if form.caller.sees_everything:  # only superusers can list users
         found = await api.find("/api/v2/users/", {"search": name[:3], "limit": 200})
         known |= {each["username"] for each in (found or {"results": []})["results"]}
     by_key = {each.casefold(): each for each in known - {PUBLIC_USERNAME}}
-    similar = [by_key[key] for key in get_close_matches(name.casefold()[:150], by_key, MAX_SUGGESTIONS)]
+    similar = [
+        by_key[key] for key in get_close_matches(name.casefold()[:150], by_key, MAX_SUGGESTIONS)
+    ]
     if not similar or similar[0].casefold() == name.casefold():
         return []
     names = ", ".join(map(isolate, similar))
@@ -258,9 +308,15 @@ async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
     removed = {"name": state.in_sentence(name, form.language), "form": _title(state)}
     message, person = Message("Removed {name} from “{form}”.", **removed), state.find(name)
     if person is not None and person.teams:
-        message = Message("Removed {name} from “{form}”. {kept}", **removed, kept=kept_by_teams(person, form.language))
+        message = Message(
+            "Removed {name} from “{form}”. {kept}",
+            **removed,
+            kept=kept_by_teams(person, form.language),
+        )
     is_lost = person is not None and person.is_hidden  # a team that the caller cannot share with
-    return Redirect(state.asset.path, message, None if is_lost else _restore(name, person, state, form.language))
+    return Redirect(
+        state.asset.path, message, None if is_lost else _restore(name, person, state, form.language)
+    )
 
 
 def _title(state: SharingState) -> str:
@@ -272,7 +328,10 @@ async def leave(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The caller leaves an asset that is shared with them."""
     state = await load_state(form.path_values["uid"], form.language, api)
     await api.call("DELETE", f"{state.asset.path}bulk/", json={"username": form.caller.username})
-    return Redirect(ASSETS_PATH, Message("You left “{form}”. It is no longer shared with you.", form=_title(state)))
+    return Redirect(
+        ASSETS_PATH,
+        Message("You left “{form}”. It is no longer shared with you.", form=_title(state)),
+    )
 
 
 @pages.form("assignment_list", "restore")
@@ -288,17 +347,27 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body: dict[str, Any] = {"user": name, "permissions": reduce_permissions(held)}
     body |= {"expires_at": times[0]} if times else {}
     if filters := _decode_object(form.get("filters")):
-        body["partial_permissions"] = [{"url": each, "filters": given} for each, given in filters.items()]
+        body["partial_permissions"] = [
+            {"url": each, "filters": given} for each, given in filters.items()
+        ]
     await api.call("PATCH", f"{state.asset.path}bulk/", json=body)
     partials = body.get("partial_permissions")
     for time in times[1:]:  # everything ends with the first; then what ends later does
-        batch = {"assets": [state.asset.uid], "users": [name], "permissions": groups[time], "expires_at": time}
+        batch = {
+            "assets": [state.asset.uid],
+            "users": [name],
+            "permissions": groups[time],
+            "expires_at": time,
+        }
         batch |= {"partial_permissions": partials} if PARTIAL in groups[time] else {}
         await api.call("POST", BATCH_ADD_PATH, json=batch)
     shown = state.in_sentence(name, form.language)
     message = Message("Undone: {name} has the same access as before.", name=shown)
     if form.get("through_team"):  # only a direct permission ends a denial
-        message = Message("Undone. {name}: the same access as before, now given here and not by a team.", name=shown)
+        message = Message(
+            "Undone. {name}: the same access as before, now given here and not by a team.",
+            name=shown,
+        )
     return Redirect(state.asset.path, message)
 
 
@@ -326,23 +395,31 @@ def _decode_object(text: str) -> dict[str, Any]:
 # Copy, and tables
 
 
-@pages.form("assignment_list", "copy", {"clone_from": "source", "detail": "source"}, confirm_field="do")
+@pages.form(
+    "assignment_list", "copy", {"clone_from": "source", "detail": "source"}, confirm_field="do"
+)
 async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Replace who can use this asset by who can use another; `do=copy` after the preview."""
     state = await load_state(form.path_values["uid"], form.language, api)
     source = form.get("source")
     if not source:
-        return FormErrors({"source": [translate(Message("Choose a form or a collection."), form.language)]})
+        return FormErrors(
+            {"source": [translate(Message("Choose a form or a collection."), form.language)]}
+        )
     is_preview = form.get("do") != "copy"
     query = DRY_RUN if is_preview else {}
-    record = await api.call("PATCH", f"{state.asset.path}clone/", query=query, json={"clone_from": source})
+    record = await api.call(
+        "PATCH", f"{state.asset.path}clone/", query=query, json={"clone_from": source}
+    )
     if is_preview:
         return FormPreview({"record": record})
     message = Message("Copied. “{form}” is now shared in the same way.", form=_title(state))
     return Redirect(state.asset.path, message, _restore_all(state, form.language))
 
 
-@pages.form("assignment_list", "upload", max_bytes=lambda _: MAX_TABLE_FORM_BYTES, confirm_field="do")
+@pages.form(
+    "assignment_list", "upload", max_bytes=lambda _: MAX_TABLE_FORM_BYTES, confirm_field="do"
+)
 async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Assign from a CSV table; `do=upload` after the preview. The table stays in the page, to be corrected there."""
     state = await load_state(form.path_values["uid"], form.language, api)
@@ -350,12 +427,16 @@ async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
     try:
         table = files[0].data.decode("utf-8-sig") if files else form.get("table")
     except UnicodeDecodeError:
-        return FormErrors({"file": [translate(Message("The table must be UTF-8 text."), form.language)]})
+        return FormErrors(
+            {"file": [translate(Message("The table must be UTF-8 text."), form.language)]}
+        )
     if not table.strip():
         return FormErrors({"file": [translate(Message("Choose a CSV file."), form.language)]})
     is_preview = form.get("do") != "upload" or bool(files)
     query = {"mode": form.get("mode", "add"), **(DRY_RUN if is_preview else {})}
-    response = await api.send("POST", f"{state.asset.path}csv/", query=query, fields={"text": table})
+    response = await api.send(
+        "POST", f"{state.asset.path}csv/", query=query, fields={"text": table}
+    )
     if response.is_error:
         return _table_errors(response, table, form.language)
     if is_preview:
@@ -383,7 +464,9 @@ def _table_errors(response: APIResponse, table: str, language: Language) -> Form
         else:
             others += listed
     if problems:
-        others.append(translate(Message("Some lines have problems. Nothing was changed."), language))
+        others.append(
+            translate(Message("Some lines have problems. Nothing was changed."), language)
+        )
     return FormErrors({"file": others}, {"problems": problems, "table": table})
 
 
@@ -395,7 +478,14 @@ async def restore_all(form: SubmittedForm, api: InternalAPI) -> FormResult:
         before = msgspec.json.decode(form.get("assignments"), type=list[_Before])
     except msgspec.MsgspecError:
         return FormErrors(
-            {"": [translate(Message("This cannot be undone any more. Nothing was changed."), form.language)]}
+            {
+                "": [
+                    translate(
+                        Message("This cannot be undone any more. Nothing was changed."),
+                        form.language,
+                    )
+                ]
+            }
         )
     items = [item for each in before for item in each.assignments()]
     await api.call("POST", f"{state.asset.path}bulk/", query={"teams": "true"}, json=items)
@@ -429,7 +519,9 @@ def _restore_all(state: SharingState, language: Language) -> Undo | None:
     before = [
         _Before(
             person.username,
-            sorted(person.permissions) if person.ends else reduce_permissions(sorted(person.permissions)),
+            sorted(person.permissions)
+            if person.ends
+            else reduce_permissions(sorted(person.permissions)),
             {each: [dict(one) for one in given] for each, given in person.filters.items()},
             dict(person.ends),
         )

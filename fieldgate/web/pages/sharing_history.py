@@ -30,7 +30,9 @@ GAINED, LOST, ENDS = ("granted", "allowed"), ("removed", "denied"), ("ends",)
 
 @pages.show("assignment_history", "sharing/history.html")
 async def load_history(page: Page, api: InternalAPI) -> dict[str, Any]:
-    asset = AssetAccess.from_record(await api.get(f"/api/v2/assets/{page.request.path_values['uid']}/"))
+    asset = AssetAccess.from_record(
+        await api.get(f"/api/v2/assets/{page.request.path_values['uid']}/")
+    )
     records = page.record["results"]
     sources = {}
     for uid in dict.fromkeys(asset_uid(each["source"]) for each in records if "source" in each):
@@ -44,11 +46,21 @@ def history_entries(
 ) -> list[dict[str, Any]]:
     """What one person did for another at one time. `sources` has names of assets by uid."""
     entries = []
-    for (date, maker, act, holder), group in groupby(records, itemgetter("date", "by", "act", "user")):
+    for (date, maker, act, holder), group in groupby(
+        records, itemgetter("date", "by", "act", "user")
+    ):
         effects = list(group)
-        source = next((sources.get(asset_uid(each["source"]), "") for each in effects if "source" in each), "")
-        teams = {username(holder): effects[0]["team__name"] or ""} if "team__name" in effects[0] else None
-        sentence = history_sentence(username(maker), username(holder), act, effects, language, teams)
+        source = next(
+            (sources.get(asset_uid(each["source"]), "") for each in effects if "source" in each), ""
+        )
+        teams = (
+            {username(holder): effects[0]["team__name"] or ""}
+            if "team__name" in effects[0]
+            else None
+        )
+        sentence = history_sentence(
+            username(maker), username(holder), act, effects, language, teams
+        )
         shown = [show_effect(each, language) for each in effects]
         entries.append({"date": date, "sentence": sentence, "effects": shown, "source": source})
     return entries
@@ -69,14 +81,18 @@ def history_sentence(
     if act == "transfer" and (gained or not lost):
         is_own = maker == holder
         message = (
-            Message("{by} became the owner.", **names) if is_own else Message("{by} made {user} the owner.", **names)
+            Message("{by} became the owner.", **names)
+            if is_own
+            else Message("{by} made {user} the owner.", **names)
         )
     elif maker == holder and lost and not gained and act == "remove_all":
         message = Message("{by} left.", **names)
     elif maker == holder and lost and not gained:
         message = Message("{by} gave up {lost}.", **names, lost=lost)
     elif gained and lost:
-        message = Message("{by} gave {user} {gained} and took away {lost}.", **names, gained=gained, lost=lost)
+        message = Message(
+            "{by} gave {user} {gained} and took away {lost}.", **names, gained=gained, lost=lost
+        )
     elif gained:
         message = Message("{by} gave {user} {gained}.", **names, gained=gained)
     elif lost and act == "remove_all":
@@ -84,14 +100,22 @@ def history_sentence(
     elif lost:
         message = Message("{by} took away {lost} from {user}.", **names, lost=lost)
     elif ends:
-        message = Message("{by} changed when the access of {user} ends: {ends}.", **names, ends=ends)
+        message = Message(
+            "{by} changed when the access of {user} ends: {ends}.", **names, ends=ends
+        )
     else:
         message = Message("{by} changed for which submissions {user} has permissions.", **names)
-    also = [Message("This also changed when access ends: {ends}.", ends=ends)] if ends and (gained or lost) else []
+    also = (
+        [Message("This also changed when access ends: {ends}.", ends=ends)]
+        if ends and (gained or lost)
+        else []
+    )
     return " ".join(translate(each, language) for each in (message, *also))
 
 
-def _labels(records: Iterable[Mapping[str, Any]], kinds: tuple[str, ...], language: Language) -> str:
+def _labels(
+    records: Iterable[Mapping[str, Any]], kinds: tuple[str, ...], language: Language
+) -> str:
     """Return the labels of effects of some kinds, with their ends: those that were asked for, or all if none was.
 
     A copied permission is asked for even if another one implies it, which is not worth naming.
@@ -99,18 +123,37 @@ def _labels(records: Iterable[Mapping[str, Any]], kinds: tuple[str, ...], langua
     found = [each for each in records if each["effect"] in kinds]
     asked = [each for each in found if each["reason"] in ("asked", "not_listed")] or found
     by_end: dict[str | None, list[Mapping[str, Any]]] = {}
-    for each in sorted(asked, key=lambda each: PERMISSION_ORDER.index(codename(each["permission"]))):
+    for each in sorted(
+        asked, key=lambda each: PERMISSION_ORDER.index(codename(each["permission"]))
+    ):
         by_end.setdefault(None if kinds == LOST else each.get("expires_at"), []).append(each)
-    return join_list([_with_end(each, end, kinds, language) for end, each in by_end.items()], language)
+    return join_list(
+        [_with_end(each, end, kinds, language) for end, each in by_end.items()], language
+    )
 
 
-def _with_end(records: Iterable[Mapping[str, Any]], end: str | None, kinds: tuple[str, ...], language: Language) -> str:
+def _with_end(
+    records: Iterable[Mapping[str, Any]],
+    end: str | None,
+    kinds: tuple[str, ...],
+    language: Language,
+) -> str:
     """Return the labels of permissions with the same end: “View form” and “Edit form” until 31 Dec 2026."""
     by_name = {codename(each["permission"]): each["label"] for each in records}
     if kinds != LOST:
-        by_name = {name: by_name[name] for name in by_name if not any(name in implied(each) for each in by_name)}
+        by_name = {
+            name: by_name[name]
+            for name in by_name
+            if not any(name in implied(each) for each in by_name)
+        }
     labels = dict.fromkeys(by_name.values())
-    joined = join_list([translate(Message("“{label}”", label=label), language) for label in labels], language)
+    joined = join_list(
+        [translate(Message("“{label}”", label=label), language) for label in labels], language
+    )
     if end:
         return f"{joined} {until_text(end, language)}"
-    return translate(Message("{labels} without an end", labels=joined), language) if kinds == ENDS else joined
+    return (
+        translate(Message("{labels} without an end", labels=joined), language)
+        if kinds == ENDS
+        else joined
+    )

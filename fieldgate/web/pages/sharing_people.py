@@ -99,7 +99,9 @@ class SharedWith(msgspec.Struct, frozen=True, kw_only=True):
     is_public: bool
     is_team: bool = False
     is_hidden: bool = False  # a team that the caller is not in
-    teams: tuple[str, ...] = ()  # names of those that give the person permissions; empty if the caller is not in one
+    teams: tuple[
+        str, ...
+    ] = ()  # names of those that give the person permissions; empty if the caller is not in one
     permissions: frozenset[str]
     inherited: frozenset[str]  # from the collection
     filters: Filters
@@ -111,7 +113,9 @@ class SharedWith(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def main_permission(self) -> str:
         """The strongest permission, to explain."""
-        return max(self.permissions, key=lambda each: (len(implied(each)), each), default="view_asset")
+        return max(
+            self.permissions, key=lambda each: (len(implied(each)), each), default="view_asset"
+        )
 
     @property
     def common_end(self) -> str:
@@ -147,7 +151,11 @@ def sentence_name(name: str, language: Language, teams: TeamNames | None = None)
     if not plain:
         return translate(Message("a team that you are not in"), language)
     is_team = name.startswith(TEAM_PREFIX)
-    return translate(Message("the team {name}", name=isolate(plain)), language) if is_team else isolate(plain)
+    return (
+        translate(Message("the team {name}", name=isolate(plain)), language)
+        if is_team
+        else isolate(plain)
+    )
 
 
 def _plain_name(name: str, teams: TeamNames | None) -> str:
@@ -160,7 +168,9 @@ def kept_by_teams(person: SharedWith, language: Language) -> str:
     return " ".join(
         translate(
             Message(
-                "{team} keeps its access, {name} does not get it any more.", team=team, name=isolate(person.username)
+                "{team} keeps its access, {name} does not get it any more.",
+                team=team,
+                name=isolate(person.username),
             ),
             language,
         )
@@ -168,7 +178,9 @@ def kept_by_teams(person: SharedWith, language: Language) -> str:
     )
 
 
-def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, language: Language) -> list[SharedWith]:
+def group_people(
+    assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, language: Language
+) -> list[SharedWith]:
     """Return the people of a list of assignments: the owner, then teams and people by name, then the public."""
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for record in assignments:
@@ -182,12 +194,20 @@ def _sort_key(person: SharedWith, language: Language) -> tuple[Any, ...]:
     return not person.is_owner, *is_last, collation_key(person.name, language), person.username
 
 
-def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language) -> SharedWith:
+def _to_person(
+    name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language
+) -> SharedWith:
     held = frozenset(codename(each["permission"]) for each in records)
-    partial: list[Any] = next((each["partial_permissions"] for each in records if "partial_permissions" in each), [])
+    partial: list[Any] = next(
+        (each["partial_permissions"] for each in records if "partial_permissions" in each), []
+    )
     filters = read_filters(partial)
     is_owner = name == asset.owner
-    shown = () if is_owner or "manage_asset" in held else tuple(each for each in PERMISSION_ORDER if each in held)
+    shown = (
+        ()
+        if is_owner or "manage_asset" in held
+        else tuple(each for each in PERMISSION_ORDER if each in held)
+    )
     ends = _latest_ends(records)
     team_name = records[0].get("team__name") or ""
     return SharedWith(
@@ -200,11 +220,15 @@ def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAcce
         teams=tuple(dict.fromkeys(each["via"]["name"] or "" for each in records if "via" in each)),
         permissions=held,
         inherited=frozenset(
-            codename(each["permission"]) for each in records if each.get("inherited") and "via" not in each
+            codename(each["permission"])
+            for each in records
+            if each.get("inherited") and "via" not in each
         ),
         filters=filters,
         sentence=access_sentence(held, filters, asset.asset_type, language, is_owner=is_owner),
-        labels=tuple(short_label(each, asset.asset_type, language) for each in shown) if len(shown) > 1 else (),
+        labels=tuple(short_label(each, asset.asset_type, language) for each in shown)
+        if len(shown) > 1
+        else (),
         ends=ends,
         shown_ends=_show_ends(ends, held, asset.asset_type, language),
     )
@@ -216,7 +240,9 @@ def _latest_ends(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for record in records:
         permission, end = codename(record["permission"]), record.get("expires_at")
         known = ends.get(permission, end)
-        ends[permission] = None if end is None or known is None else max(known, end, key=datetime.fromisoformat)
+        ends[permission] = (
+            None if end is None or known is None else max(known, end, key=datetime.fromisoformat)
+        )
     return {permission: end for permission, end in ends.items() if end is not None}
 
 
@@ -228,7 +254,12 @@ def _show_ends(
     times = sorted(set(ends.values()), key=datetime.fromisoformat)
     ordered = [each for each in PERMISSION_ORDER if each in ends]
     return tuple(
-        ShownEnd(time, tuple(short_label(each, asset_type, language) for each in ordered if ends[each] == time))
+        ShownEnd(
+            time,
+            tuple(
+                short_label(each, asset_type, language) for each in ordered if ends[each] == time
+            ),
+        )
         for time in times
     )
 
@@ -272,7 +303,11 @@ def show_changes(
     for each in record["effects"]:
         person = known.get(username(each["user"]))
         # What depends on a denied permission is denied, too. Nobody loses what they do not have.
-        if each["effect"] != "denied" or person is None or codename(each["permission"]) in person.permissions:
+        if (
+            each["effect"] != "denied"
+            or person is None
+            or codename(each["permission"]) in person.permissions
+        ):
             effects.setdefault(username(each["user"]), []).append(each)
     results = {username(each["user"]): each["permissions"] for each in record["result"]}
     return [
@@ -280,7 +315,9 @@ def show_changes(
             username=name,
             name=display_name(name, language, teams),
             effects=tuple(show_effect(each, language) for each in changed),
-            result=_result_sentence(results.get(name, ()), changed, known.get(name), asset, language),
+            result=_result_sentence(
+                results.get(name, ()), changed, known.get(name), asset, language
+            ),
         )
         for name, changed in effects.items()
     ]

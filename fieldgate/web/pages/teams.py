@@ -12,7 +12,16 @@ from fieldgate.assets.schemas import TEAMS_PATH, team_path
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.permissions.sentences import isolate
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm, Undo
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Page,
+    Pages,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
 from fieldgate.web.pages.sharing_forms import DRY_RUN
 from fieldgate.web.pages.sharing_people import asset_uid, username
 
@@ -35,7 +44,9 @@ class TeamGain(msgspec.Struct, frozen=True):
 
 
 def _group_gains(records: Iterable[Mapping[str, Any]]) -> list[TeamGain]:
-    counts = Counter((asset_uid(each["asset"]), each["asset__name"], each["access"]) for each in records)
+    counts = Counter(
+        (asset_uid(each["asset"]), each["asset__name"], each["access"]) for each in records
+    )
     return [TeamGain(*key, count) for key, count in counts.items()]
 
 
@@ -93,7 +104,9 @@ async def load_member(page: Page, api: InternalAPI) -> dict[str, Any]:
 async def create_team(form: SubmittedForm, api: InternalAPI) -> FormResult:
     body = {"name": form.get("name"), "description": form.get("description")}
     team = await api.call("POST", TEAMS_PATH, json=body)
-    message = Message("The team {name} was created. Now add its members.", name=isolate(team["name"]))
+    message = Message(
+        "The team {name} was created. Now add its members.", name=isolate(team["name"])
+    )
     return Redirect(team_path(team["uid"]), message)
 
 
@@ -116,14 +129,20 @@ async def add_members(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Add people whose names were pasted; `do=add` after the preview."""
     names = [each for each in _SEPARATORS.split(form.get("users")) if each]
     if not names:
-        return FormErrors({"users": [translate(Message("Enter at least one username."), form.language)]})
+        return FormErrors(
+            {"users": [translate(Message("Enter at least one username."), form.language)]}
+        )
     is_preview = form.get("do") != "add"
     body = {"users": names, "role": form.get("role", "member")}
-    record = await api.call("POST", f"{_path(form)}members/", query=DRY_RUN if is_preview else {}, json=body)
+    record = await api.call(
+        "POST", f"{_path(form)}members/", query=DRY_RUN if is_preview else {}, json=body
+    )
     if is_preview:
         return FormPreview({"added": record})
     count = len(record["added"])
-    message = PluralMessage("{count} person was added to the team.", "{count} people were added to the team.", count)
+    message = PluralMessage(
+        "{count} person was added to the team.", "{count} people were added to the team.", count
+    )
     return Redirect(_path(form), message)
 
 
@@ -133,7 +152,9 @@ async def set_role(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("PATCH", form.path, json={"role": role})
     done = Message("{name} is an admin of the team now.", name=isolate(name))
     if role != "admin":
-        done = Message("{name} is a member of the team now, and no admin any more.", name=isolate(name))
+        done = Message(
+            "{name} is a member of the team now, and no admin any more.", name=isolate(name)
+        )
     return Redirect(form.path, done)
 
 

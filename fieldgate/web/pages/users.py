@@ -8,7 +8,16 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
-from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Page, Pages, Redirect, SubmittedForm, Undo
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormPreview,
+    FormResult,
+    Page,
+    Pages,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
 from fieldgate.web.pages.account import deletion_errors, send_revocation
 from fieldgate.web.pages.review import load_used_forms
 
@@ -18,7 +27,10 @@ pages.show("user_session_list", "accounts/own_list.html")
 
 MAX_SUGGESTED_USERS = 200
 MAX_COUNTRIES = 1000
-_FIELDS = {name: name for name in ("username", "first_name", "last_name", "is_superuser", "is_ifrc", "countries")}
+_FIELDS = {
+    name: name
+    for name in ("username", "first_name", "last_name", "is_superuser", "is_ifrc", "countries")
+}
 MAX_LISTED = 10  # tokens and sessions on the page of a user
 
 TYPE_LABELS: Mapping[str, Message] = {
@@ -45,7 +57,9 @@ async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
         "sessions": await api.get(f"{path}sessions/", {"limit": MAX_LISTED}),
         "used_forms": await load_used_forms(record["username"], page.language, api),
         "max_listed": MAX_LISTED,
-        "usernames": [each["username"] for each in users["results"] if each["username"] != record["username"]],
+        "usernames": [
+            each["username"] for each in users["results"] if each["username"] != record["username"]
+        ],
         "preview_types": _count_by_label(preview["asset_types"], page.language) if preview else [],
         "preview_to": form.get("to") if form is not None else "",
     }
@@ -57,7 +71,10 @@ async def load_countries(page: Page, api: InternalAPI) -> dict[str, Any]:
     countries = await api.get("/api/v2/country/", {"limit": MAX_COUNTRIES})
     names = {each["iso3"]: each["name"] for each in countries["results"] if each["iso3"]}
     by_name = sorted(names.items(), key=lambda item: collation_key(item[1], page.language))
-    return {"country_names": lambda codes: [names.get(code, code) for code in codes], "country_options": by_name}
+    return {
+        "country_names": lambda codes: [names.get(code, code) for code in codes],
+        "country_options": by_name,
+    }
 
 
 def _count_by_label(types: Mapping[str, int], language: Language) -> list[tuple[str, int]]:
@@ -89,7 +106,9 @@ def _profile(form: SubmittedForm) -> dict[str, Any]:
 @pages.form("user_detail", "change", _FIELDS)
 async def change_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("PATCH", _path(form), json=_profile(form))
-    return Redirect(_path(form), Message("The account of {name} was changed.", name=_username(form)))
+    return Redirect(
+        _path(form), Message("The account of {name} was changed.", name=_username(form))
+    )
 
 
 @pages.form("user_detail", "revoke")
@@ -100,7 +119,9 @@ async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
 @pages.form("user_detail", "end-sessions")
 async def end_sessions(form: SubmittedForm, api: InternalAPI) -> FormResult:
     await api.call("DELETE", f"{_path(form)}sessions/")
-    return Redirect(_path(form), Message("{name} is logged out in all browsers.", name=_username(form)))
+    return Redirect(
+        _path(form), Message("{name} is logged out in all browsers.", name=_username(form))
+    )
 
 
 @pages.form("user_detail", "invite", is_once=True)
@@ -132,7 +153,9 @@ async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """Show the counts first; `step` is confirm after that."""
     path, body = f"{_path(form)}transfer/", {"to": form.get("to")}
     is_confirmed = form.get("step") == "confirm"
-    transfer = await api.call("POST", path, json=body, query={} if is_confirmed else {"dry_run": "true"})
+    transfer = await api.call(
+        "POST", path, json=body, query={} if is_confirmed else {"dry_run": "true"}
+    )
     if not is_confirmed:
         return FormPreview({"transfer": transfer})
     message = PluralMessage(
@@ -147,7 +170,9 @@ async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
 @pages.form("user_detail", "delete")
 async def delete_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
     if form.get("confirm").casefold() != _username(form).casefold():
-        return FormErrors({"confirm": [translate(Message("This is not the username."), form.language)]})
+        return FormErrors(
+            {"confirm": [translate(Message("This is not the username."), form.language)]}
+        )
     response = await api.send("DELETE", _path(form))
     if response.is_error:
         return deletion_errors(response)

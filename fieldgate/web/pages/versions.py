@@ -42,7 +42,9 @@ async def load_version_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
         **facts,
         "shown_version": version,
         "is_current": version["uid"] == facts["asset"]["version_id"],
-        **await load_questions(page, api, facts["asset"]["uid"], version["content"], version["uid"]),
+        **await load_questions(
+            page, api, facts["asset"]["uid"], version["content"], version["uid"]
+        ),
     }
 
 
@@ -64,7 +66,9 @@ async def load_version_diff(page: Page, api: InternalAPI) -> dict[str, Any]:
             if part in parts
         },
         "changes": page.record["changes"][:CHANGES_PER_PAGE],
-        "change_page": PageRequest(CHANGES_PER_PAGE, int(page.request.query_params.get("offset") or 0)),
+        "change_page": PageRequest(
+            CHANGES_PER_PAGE, int(page.request.query_params.get("offset") or 0)
+        ),
         "part_labels": labels(_PARTS, page.language),
         "change_labels": labels(_CHANGES, page.language),
     }
@@ -95,5 +99,7 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
         new=restored["number"],
     )
     former = before["results"][0]["uid"]
-    undo = Undo(translate(Message("Undo"), form.language), f"{asset_path}versions/{former}/", "restore")
+    undo = Undo(
+        translate(Message("Undo"), form.language), f"{asset_path}versions/{former}/", "restore"
+    )
     return Redirect(asset_path, message, undo)

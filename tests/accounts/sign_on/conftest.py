@@ -43,7 +43,11 @@ def sign_on(start: StartService, provider: StandInProvider) -> StartSignOn:
     async def begin(
         settings: dict[str, Any] | None = None, others: tuple[Provider, ...] = (), **chosen: Any
     ) -> AsyncIterator[SignOnBrowser]:
-        values = {"base_url": BASE_URL, "sign_on": (configured(provider, **chosen), *others), **(settings or {})}
+        values = {
+            "base_url": BASE_URL,
+            "sign_on": (configured(provider, **chosen), *others),
+            **(settings or {}),
+        }
         async with start(**values) as service:
             yield SignOnBrowser(service)
 
@@ -77,7 +81,9 @@ async def module_service(
 ) -> AsyncIterator[Service]:
     chosen = (configured(running_provider),)
     folder = tmp_path_factory.mktemp("sign-on")
-    async with run_service(Settings(data=folder, access_log=False, base_url=BASE_URL, sign_on=chosen)) as service:
+    async with run_service(
+        Settings(data=folder, access_log=False, base_url=BASE_URL, sign_on=chosen)
+    ) as service:
         yield service
 
 

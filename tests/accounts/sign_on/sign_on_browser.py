@@ -14,7 +14,9 @@ from tests.processes import TIMEOUT_SECONDS
 from tests.web.page_client import PageClient, visible_text
 
 LOGIN = "/login/ngo/"
-ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names, which may be in another direction
+ISOLATES = dict.fromkeys(
+    map(ord, "\u2066\u2067\u2068\u2069")
+)  # around names, which may be in another direction
 CALLBACK = f"{BASE_URL}/login/ngo/callback/"
 
 
@@ -46,7 +48,9 @@ class SignOnBrowser(PageClient):
         del self._cookies[ATTEMPT_COOKIE.decode()]
 
     async def log_in_with_password(self, username: str, password: str) -> None:
-        answer = await self._send("POST", "/login/", data={"username": username, "password": password})
+        answer = await self._send(
+            "POST", "/login/", data={"username": username, "password": password}
+        )
         assert answer.status_code == 303, visible_text(answer.text)
         self._session = self.session
 
@@ -74,7 +78,9 @@ class SignOnBrowser(PageClient):
         return answer
 
     async def me(self) -> dict[str, Any]:
-        answer = await self._service.request("GET", "/me/", headers={"Cookie": self._cookie_header()})
+        answer = await self._service.request(
+            "GET", "/me/", headers={"Cookie": self._cookie_header()}
+        )
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 

@@ -24,7 +24,10 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, Key, KeySet, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-CLIENT_ID, CLIENT_SECRET = "field gate", "s+e:c%ret"  # what Basic credentials must encode (RFC 6749, 2.3.1)
+CLIENT_ID, CLIENT_SECRET = (
+    "field gate",
+    "s+e:c%ret",
+)  # what Basic credentials must encode (RFC 6749, 2.3.1)
 LIFETIME_SECONDS = 300
 
 Values = Mapping[str, Any]
@@ -56,12 +59,18 @@ class StandInProvider:
     """A provider. What the fields say is done, until a test changes them."""
 
     subject: str = "1234-5678"
-    claims: dict[str, Any] = field(default_factory=lambda: {"preferred_username": "amina"})  # of the ID token
+    claims: dict[str, Any] = field(
+        default_factory=lambda: {"preferred_username": "amina"}
+    )  # of the ID token
     userinfo: dict[str, Any] = field(default_factory=dict)
     alg: str = "RS256"
     keys: list[Key] = field(default_factory=lambda: [signing_key("RS256")])  # the first one signs
-    metadata: dict[str, Any] = field(default_factory=dict)  # in place of what it would publish; None: nothing
-    registered: dict[str, Any] = field(default_factory=dict)  # in place of registered claims; None: nothing
+    metadata: dict[str, Any] = field(
+        default_factory=dict
+    )  # in place of what it would publish; None: nothing
+    registered: dict[str, Any] = field(
+        default_factory=dict
+    )  # in place of registered claims; None: nothing
     header: dict[str, Any] = field(default_factory=dict)
     response: dict[str, str | None] = field(default_factory=dict)  # of the authorization endpoint
     token_answer: dict[str, Any] = field(default_factory=dict)
@@ -81,7 +90,9 @@ class StandInProvider:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.issuer = f"http://127.0.0.1:{self._server.server_port}/realms/field"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         self._thread.start()
         return self
 
@@ -119,18 +130,30 @@ class StandInProvider:
 
     def authorize(self, query: Values) -> str:
         """Return where the browser is sent to. The person is logged in here, and allows everything (3.1.2.1)."""
-        required = {"response_type": "code", "client_id": CLIENT_ID, "code_challenge_method": "S256"}
+        required = {
+            "response_type": "code",
+            "client_id": CLIENT_ID,
+            "code_challenge_method": "S256",
+        }
         assert {name: query[name] for name in required} == required
         assert "openid" in query["scope"].split()
         code = secrets.token_urlsafe()
         self._grants[code] = Grant(query["redirect_uri"], query["nonce"], query["code_challenge"])
-        response = _merged({"code": code, "state": query["state"], "iss": self.issuer}, self.response)
+        response = _merged(
+            {"code": code, "state": query["state"], "iss": self.issuer}, self.response
+        )
         return f"{query['redirect_uri']}?{urlencode(response)}"
 
     def exchange(self, body: Values, authorization: str) -> tuple[int, Values]:
         """The token endpoint (3.1.3)."""
-        name, _, secret = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
-        sent = (unquote_plus(name), unquote_plus(secret)) if authorization else _posted_credentials(body)
+        name, _, secret = (
+            base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
+        )
+        sent = (
+            (unquote_plus(name), unquote_plus(secret))
+            if authorization
+            else _posted_credentials(body)
+        )
         if sent != (CLIENT_ID, CLIENT_SECRET):
             return 401, {"error": "invalid_client"}
         grant = self._grants.pop(body["code"], None)  # a code is for one use
@@ -161,7 +184,9 @@ class StandInProvider:
             "exp": issued + LIFETIME_SECONDS,
             "iat": issued,
             "nonce": nonce,
-            "at_hash": create_half_hash(access_token, "EdDSA" if self.alg == "Ed25519" else self.alg).decode(),
+            "at_hash": create_half_hash(
+                access_token, "EdDSA" if self.alg == "Ed25519" else self.alg
+            ).decode(),
         }
         claims = {**self.claims, **_merged(registered, self.registered)}
         header = _merged({"alg": self.alg, "kid": self.keys[0].kid}, self.header)
@@ -194,9 +219,15 @@ class ProviderRequest(BaseHTTPRequestHandler):
     def send_json(self, value: object, status: int = 200) -> None:
         self.send_bytes(json.dumps(value).encode(), status, {"Content-Type": "application/json"})
 
-    def send_bytes(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    def send_bytes(
+        self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), "Connection": "close", **(headers or {})}.items():
+        for name, value in {
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+            **(headers or {}),
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

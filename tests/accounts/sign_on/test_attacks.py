@@ -27,7 +27,13 @@ from fieldgate.identity import csrf_token
 from fieldgate.providers import Provider
 from fieldgate.settings import LOOPBACK
 from tests.accounts.sign_on.conftest import StartSignOn, configured
-from tests.accounts.sign_on.sign_on_browser import CALLBACK, LOGIN, SignOnBrowser, error_on, query_of
+from tests.accounts.sign_on.sign_on_browser import (
+    CALLBACK,
+    LOGIN,
+    SignOnBrowser,
+    error_on,
+    query_of,
+)
 from tests.accounts.sign_on.stand_in_provider import (
     CLIENT_ID,
     ProviderRequest,
@@ -45,7 +51,9 @@ BUSY = "The service is busy. Please try again in a few seconds."
 OTHER_SITE = "https://evil.example/"
 
 
-async def assert_refused(browser: SignOnBrowser, answer: httpx.Response, text: str, status: int = 400) -> None:
+async def assert_refused(
+    browser: SignOnBrowser, answer: httpx.Response, text: str, status: int = 400
+) -> None:
     """Nobody is logged in, and nobody new is there."""
     assert (answer.status_code, error_on(answer)) == (status, text)
     assert browser.session == ""
@@ -137,7 +145,9 @@ async def test_answer_of_another_provider(sign_on: StartSignOn, provider: StandI
     with StandInProvider() as evil:
         async with sign_on(others=(configured(evil, id="evil"),)) as browser:
             back = await browser.go_to_provider()
-            await assert_refused(browser, await browser.come_back(back.replace("/ngo/", "/evil/")), NOT_BEGUN)
+            await assert_refused(
+                browser, await browser.come_back(back.replace("/ngo/", "/evil/")), NOT_BEGUN
+            )
             for issuer in (evil.issuer, "", provider.issuer + "/", None):
                 provider.response = {"iss": issuer}
                 await assert_refused(browser, await browser.log_in(), NOT_VALID)
@@ -153,11 +163,21 @@ async def test_issuer_may_be_missing_if_the_provider_never_sends_it(
         assert (await browser.log_in()).status_code == 303
 
 
-async def test_redirect_uri_does_not_depend_on_the_host(start: StartService, provider: StandInProvider) -> None:
-    chosen: dict[str, Any] = {"base_url": BASE_URL, "sign_on": (configured(provider),), "allowed_hosts": ("*",)}
+async def test_redirect_uri_does_not_depend_on_the_host(
+    start: StartService, provider: StandInProvider
+) -> None:
+    chosen: dict[str, Any] = {
+        "base_url": BASE_URL,
+        "sign_on": (configured(provider),),
+        "allowed_hosts": ("*",),
+    }
     async with start(**chosen) as service:
         browser = SignOnBrowser(service)
-        for host, status in (("evil.example", 303), ("evil.example:8000", 303), ("127.0.0.1@evil.example", 400)):
+        for host, status in (
+            ("evil.example", 303),
+            ("evil.example:8000", 303),
+            ("127.0.0.1@evil.example", 400),
+        ):
             headers = {
                 "Host": host,
                 "X-Forwarded-Host": host,
@@ -198,7 +218,9 @@ async def test_link_by_a_planted_attempt(sign_on: StartSignOn, provider: StandIn
         for changes in ({}, {"link_to": victim_id}, {"link": "0" * 64}):
             back = await attacker.go_to_provider(await link_on_page(attacker))
             attempt = json.loads(base64.urlsafe_b64decode(attacker.attempt))
-            victim.plant_attempt(base64.urlsafe_b64encode(json.dumps({**attempt, **changes}).encode()).decode())
+            victim.plant_attempt(
+                base64.urlsafe_b64encode(json.dumps({**attempt, **changes}).encode()).decode()
+            )
             answer = await victim.come_back(back)
             assert answer.status_code == 403
             assert await victim.identities() == []
@@ -214,7 +236,10 @@ async def test_link_after_the_session_changed(sign_on: StartSignOn) -> None:
         await browser.log_in_with_password("sara", PASSWORD)
         answer = await browser.come_back(back)
         assert answer.status_code == 403
-        assert error_on(answer) == "You were logged out, or are somebody else now. Log in and try again."
+        assert (
+            error_on(answer)
+            == "You were logged out, or are somebody else now. Log in and try again."
+        )
         assert await browser.identities() == []
 
 
@@ -236,8 +261,16 @@ async def test_takeover_by_address_or_name(sign_on: StartSignOn, provider: Stand
         answer = await browser.log_in()
         assert answer.status_code == 409
         assert browser.session == ""
-        assert await IdentityStore(browser.service.database).find_user(provider.issuer, provider.subject) is None
-        assert await IdentityStore(browser.service.database).find_user(provider.issuer, str(user_id)) is None
+        assert (
+            await IdentityStore(browser.service.database).find_user(
+                provider.issuer, provider.subject
+            )
+            is None
+        )
+        assert (
+            await IdentityStore(browser.service.database).find_user(provider.issuer, str(user_id))
+            is None
+        )
 
 
 async def test_disabled_user(sign_on: StartSignOn) -> None:
@@ -245,12 +278,16 @@ async def test_disabled_user(sign_on: StartSignOn) -> None:
         await browser.log_in()
         await browser.service.create_user("root", is_superuser=True)
         body = {"is_active": False}
-        answer = await browser.service.request("PATCH", "/api/v2/users/amina/", json=body, auth=("root", PASSWORD))
+        answer = await browser.service.request(
+            "PATCH", "/api/v2/users/amina/", json=body, auth=("root", PASSWORD)
+        )
         assert answer.status_code == 200
         answer = await browser.log_in()
         assert answer.status_code == 403
         assert error_on(answer) == "Your account is disabled. Ask the operator of this service."
-        me = await browser.service.get("/me/", headers={"Cookie": f"fieldgate_session={browser.session}"})
+        me = await browser.service.get(
+            "/me/", headers={"Cookie": f"fieldgate_session={browser.session}"}
+        )
         assert me.status_code == 401
 
 
@@ -278,8 +315,12 @@ async def test_direction_controls_in_names(sign_on: StartSignOn, provider: Stand
         assert (me["username"], me["first_name"], me["last_name"]) == ("anima", "", "")
 
 
-@pytest.mark.parametrize("subject", ["", "x" * 256, "a\0b", "a\nb", "\N{RIGHT-TO-LEFT OVERRIDE}x", 7, ["x"], None, {}])
-async def test_odd_subjects(oidc_service: SignOnBrowser, provider_of_service: StandInProvider, subject: Any) -> None:
+@pytest.mark.parametrize(
+    "subject", ["", "x" * 256, "a\0b", "a\nb", "\N{RIGHT-TO-LEFT OVERRIDE}x", 7, ["x"], None, {}]
+)
+async def test_odd_subjects(
+    oidc_service: SignOnBrowser, provider_of_service: StandInProvider, subject: Any
+) -> None:
     provider_of_service.registered = {"sub": subject}
     browser = oidc_service.another()
     await assert_refused(browser, await browser.log_in(), NOT_VALID)
@@ -296,7 +337,9 @@ def _public_pem() -> bytes:
 
 def as_public_key_hmac(header: Values, claims: Values) -> str:
     """HS256, with what everybody knows as the secret: the public key."""
-    start = jwt.encode({**header, "alg": "HS256"}, dict(claims), OctKey.import_key("x" * 64)).rpartition(".")[0]
+    start = jwt.encode(
+        {**header, "alg": "HS256"}, dict(claims), OctKey.import_key("x" * 64)
+    ).rpartition(".")[0]
     made = hmac.digest(_public_pem(), start.encode(), "sha256")  # joserfc refuses to
     return f"{start}.{base64.urlsafe_b64encode(made).rstrip(b'=').decode()}"
 
@@ -307,17 +350,23 @@ def as_client_secret_hmac(header: Values, claims: Values) -> str:
 
 def unsigned(header: Values, claims: Values) -> str:
     registry = JWSRegistry(algorithms=["none"])
-    return jwt.encode({**header, "alg": "none"}, dict(claims), OctKey.import_key("x"), registry=registry)
+    return jwt.encode(
+        {**header, "alg": "none"}, dict(claims), OctKey.import_key("x"), registry=registry
+    )
 
 
 def with_own_key(header: Values, claims: Values) -> str:
     """Signed with a key that the token brings along."""
     own = signing_key("RS256", "own")
-    return jwt.encode({**header, "jwk": own.as_dict(private=False)}, dict(claims), own, registry=_lenient())
+    return jwt.encode(
+        {**header, "jwk": own.as_dict(private=False)}, dict(claims), own, registry=_lenient()
+    )
 
 
 def with_another_key(header: Values, claims: Values) -> str:
-    return jwt.encode(dict(header), dict(claims), signing_key("RS256", "other"), registry=_lenient())
+    return jwt.encode(
+        dict(header), dict(claims), signing_key("RS256", "other"), registry=_lenient()
+    )
 
 
 def with_changed_claims(header: Values, claims: Values) -> str:
@@ -353,7 +402,9 @@ def _lenient() -> JWSRegistry:
      without_signature, with_critical_header, no_object],
 )  # fmt: skip
 async def test_forged_signatures(
-    oidc_service: SignOnBrowser, provider_of_service: StandInProvider, sign: Callable[[Values, Values], str]
+    oidc_service: SignOnBrowser,
+    provider_of_service: StandInProvider,
+    sign: Callable[[Values, Values], str],
 ) -> None:
     made: list[str] = []
 
@@ -374,7 +425,9 @@ async def test_public_key_that_is_published_as_a_secret(
     secret = OctKey.import_key({"kty": "oct", "k": "c2VjcmV0" * 6, "kid": "secret"})
     provider = provider_of_service
     provider.answers["/keys"] = lambda request: request.send_json({"keys": [secret.as_dict()]})
-    provider.sign = lambda header, claims: jwt.encode({"alg": "HS256", "kid": "secret"}, dict(claims), secret)
+    provider.sign = lambda header, claims: jwt.encode(
+        {"alg": "HS256", "kid": "secret"}, dict(claims), secret
+    )
     browser = oidc_service.another()
     await assert_refused(browser, await browser.log_in(), NOT_VALID)
 
@@ -419,7 +472,9 @@ async def test_substituted_id_tokens(
     await assert_refused(browser, await browser.log_in(), NOT_VALID)
 
 
-async def test_audiences_with_an_authorized_party(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_audiences_with_an_authorized_party(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     provider.registered = {"aud": [CLIENT_ID, "another client"], "azp": CLIENT_ID}
     async with sign_on() as browser:
         assert (await browser.log_in()).status_code == 303
@@ -431,7 +486,9 @@ async def test_audiences_with_an_authorized_party(sign_on: StartSignOn, provider
      "eyJhbGciOltdfQ.e30.e30", "eyJhbGciOiJSUzI1NiIsImtpZCI6W119.e30.e30", "eyJhbGciOiJSUzI1NiIsImNyaXQiOjd9.e30.e30"],
     ids=lambda value: str(value)[:30],
 )  # fmt: skip
-async def test_odd_id_tokens(oidc_service: SignOnBrowser, provider_of_service: StandInProvider, value: Any) -> None:
+async def test_odd_id_tokens(
+    oidc_service: SignOnBrowser, provider_of_service: StandInProvider, value: Any
+) -> None:
     provider_of_service.token_answer = {"id_token": value}
     browser = oidc_service.another()
     await assert_refused(browser, await browser.log_in(), NOT_VALID)
@@ -440,7 +497,9 @@ async def test_odd_id_tokens(oidc_service: SignOnBrowser, provider_of_service: S
 # The provider, or somebody on the way to it
 
 
-async def test_userinfo_of_another_person(oidc_service: SignOnBrowser, provider_of_service: StandInProvider) -> None:
+async def test_userinfo_of_another_person(
+    oidc_service: SignOnBrowser, provider_of_service: StandInProvider
+) -> None:
     """Section 5.3.2: the subject of UserInfo must be that of the ID token."""
     provider_of_service.claims = {}
     for subject in ("victim", None, provider_of_service.subject.upper() + " "):
@@ -449,8 +508,14 @@ async def test_userinfo_of_another_person(oidc_service: SignOnBrowser, provider_
         await assert_refused(browser, await browser.log_in(), NOT_VALID)
 
 
-async def test_userinfo_changes_no_claims_of_the_id_token(sign_on: StartSignOn, provider: StandInProvider) -> None:
-    provider.userinfo = {"preferred_username": "sara", "email": "a@example.org", "email_verified": True}
+async def test_userinfo_changes_no_claims_of_the_id_token(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
+    provider.userinfo = {
+        "preferred_username": "sara",
+        "email": "a@example.org",
+        "email_verified": True,
+    }
     provider.claims["email"] = "a@evil.example"
     async with sign_on(allowed_domains=("example.org",)) as browser:
         assert (await browser.log_in()).status_code == 403
@@ -475,10 +540,14 @@ async def test_odd_metadata(sign_on: StartSignOn, provider: StandInProvider) -> 
     ]
     async with sign_on(others=copies(provider, len(situations))) as browser:
         for number, provider.metadata in enumerate(situations):
-            await assert_refused(browser, await browser.get(f"/login/copy-{number}/"), UNREACHABLE, 503)
+            await assert_refused(
+                browser, await browser.get(f"/login/copy-{number}/"), UNREACHABLE, 503
+            )
 
 
-@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"])
+@pytest.mark.parametrize(
+    "path", ["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"]
+)
 async def test_hostile_answers(
     sign_on: StartSignOn, provider: StandInProvider, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,7 +564,9 @@ async def test_hostile_answers(
         lambda request: request.send_bytes(b""),
         lambda request: request.send_json([]),
         lambda request: request.send_json({}, 500),
-        lambda request: request.send_bytes(b"{}", headers={"Content-Encoding": "gzip", "Content-Length": "9"}),
+        lambda request: request.send_bytes(
+            b"{}", headers={"Content-Encoding": "gzip", "Content-Length": "9"}
+        ),
         lambda _: is_over.wait(),
     ]
     provider.claims = {}
@@ -512,7 +583,9 @@ async def test_hostile_answers(
         assert await browser.service.store.find_any("amina") is None
 
 
-async def test_cookies_of_the_provider_are_not_kept(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_cookies_of_the_provider_are_not_kept(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     """They would be sent with the logins of all other people."""
     for path, value in (
         ("/.well-known/openid-configuration", provider.configuration()),
@@ -531,12 +604,18 @@ async def test_odd_access_tokens(
     oidc_service: SignOnBrowser, provider_of_service: StandInProvider, access_token: Any
 ) -> None:
     provider = provider_of_service
-    provider.claims, provider.registered, provider.token_answer = {}, {"at_hash": None}, {"access_token": access_token}
+    provider.claims, provider.registered, provider.token_answer = (
+        {},
+        {"at_hash": None},
+        {"access_token": access_token},
+    )
     browser = oidc_service.another()
     await assert_refused(browser, await browser.log_in(), UNREACHABLE, 503)
 
 
-async def test_flood_of_logins_while_the_provider_is_silent(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_flood_of_logins_while_the_provider_is_silent(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     """Only some wait for the provider, and only some of one address: others use the service in the meantime."""
     is_over = threading.Event()
     provider.answers["/.well-known/openid-configuration"] = lambda _: is_over.wait()
@@ -567,7 +646,9 @@ async def test_flood_of_logins_while_the_provider_is_silent(sign_on: StartSignOn
         await asyncio.gather(*waiting)
 
 
-async def test_secret_does_not_follow_redirects(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_secret_does_not_follow_redirects(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     situations = [
         (path, status)
         for path in ("/token", "/userinfo", "/keys", "/.well-known/openid-configuration")
@@ -578,7 +659,9 @@ async def test_secret_does_not_follow_redirects(sign_on: StartSignOn, provider: 
         async with sign_on(others=copies(provider, len(situations))) as browser:
             for number, (path, status) in enumerate(situations):
                 target = evil.issuer + path
-                provider.answers = {path: partial(ProviderRequest.send_redirect, location=target, status=status)}
+                provider.answers = {
+                    path: partial(ProviderRequest.send_redirect, location=target, status=status)
+                }
                 login = f"/login/copy-{number}/"
                 answer = await browser.get(login)
                 if answer.status_code == 303:
@@ -588,14 +671,18 @@ async def test_secret_does_not_follow_redirects(sign_on: StartSignOn, provider: 
         assert evil.requests == []
 
 
-async def test_withdrawn_key(sign_on: StartSignOn, provider: StandInProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_withdrawn_key(
+    sign_on: StartSignOn, provider: StandInProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A key that the provider no longer publishes is not accepted for longer than its description is kept."""
     monkeypatch.setattr(oidc_client, "METADATA_SECONDS", -1)
     [stolen] = provider.keys
     async with sign_on() as browser:
         await browser.log_in()
         provider.keys = [signing_key("RS256", "new")]
-        provider.sign = lambda header, claims: jwt.encode({**header, "kid": stolen.kid}, dict(claims), stolen)
+        provider.sign = lambda header, claims: jwt.encode(
+            {**header, "kid": stolen.kid}, dict(claims), stolen
+        )
         answer = await browser.another().log_in()
         assert (answer.status_code, error_on(answer)) == (400, NOT_VALID)
 
@@ -611,6 +698,15 @@ async def test_secrets_are_not_in_the_log(
             back = await browser.go_to_provider()
             attempt = msgspec.json.decode(base64.urlsafe_b64decode(browser.attempt))
             await browser.come_back(back)
-    ours = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith("fieldgate"))
-    for secret in ("s+e:c%ret", "s%2Be", query_of(back)["code"], attempt["state"], attempt["verifier"], "eyJ"):
+    ours = "\n".join(
+        record.getMessage() for record in caplog.records if record.name.startswith("fieldgate")
+    )
+    for secret in (
+        "s+e:c%ret",
+        "s%2Be",
+        query_of(back)["code"],
+        attempt["state"],
+        attempt["verifier"],
+        "eyJ",
+    ):
         assert secret not in ours

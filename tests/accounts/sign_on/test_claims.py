@@ -19,7 +19,9 @@ async def create_team(service: Service, name: str, owner: str) -> str:
 
 
 async def teams_of(browser: SignOnBrowser) -> set[str]:
-    answer = await browser.service.get("/api/v2/teams/", headers={"Cookie": f"fieldgate_session={browser.session}"})
+    answer = await browser.service.get(
+        "/api/v2/teams/", headers={"Cookie": f"fieldgate_session={browser.session}"}
+    )
     return {team["name"] for team in answer.json()["results"]}
 
 
@@ -48,7 +50,9 @@ async def test_rights_without_a_claim_stay(sign_on: StartSignOn, provider: Stand
         await browser.log_in()
         await browser.service.create_user("sara", is_superuser=True)
         changes = {"is_ifrc": True, "countries": ["KEN"]}
-        answer = await browser.service.request("PATCH", "/api/v2/users/amina/", json=changes, auth=("sara", PASSWORD))
+        answer = await browser.service.request(
+            "PATCH", "/api/v2/users/amina/", json=changes, auth=("sara", PASSWORD)
+        )
         assert answer.status_code == 200
         provider.claims |= {"is_ifrc": False, "countries": [], "groups": []}
         await browser.log_in()
@@ -56,17 +60,23 @@ async def test_rights_without_a_claim_stay(sign_on: StartSignOn, provider: Stand
         assert (me["is_ifrc"], me["countries"]) == (True, ["KEN"])
 
 
-async def test_teams(sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture) -> None:
+async def test_teams(
+    sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture
+) -> None:
     async with sign_on() as before:
         service = before.service
         await service.create_user("sara")
-        wash, health, other = [await create_team(service, name, "sara") for name in ("WASH", "Health", "Other")]
+        wash, health, other = [
+            await create_team(service, name, "sara") for name in ("WASH", "Health", "Other")
+        ]
     teams = {"wash": wash, "water": wash, "health": health, "gone": "tGone", "odd name": health}
     async with sign_on(teams_claim="groups", teams=teams) as browser:
         await browser.log_in()
         assert await teams_of(browser) == set()
         joins = f"/api/v2/teams/{other}/members/"
-        await browser.service.request("POST", joins, json={"users": ["amina"]}, auth=("sara", PASSWORD))
+        await browser.service.request(
+            "POST", joins, json={"users": ["amina"]}, auth=("sara", PASSWORD)
+        )
         steps: list[tuple[object, set[str]]] = [
             (["wash", "water", "unknown"], {"WASH"}),
             (["health"], {"Health"}),
@@ -85,13 +95,18 @@ async def test_teams(sign_on: StartSignOn, provider: StandInProvider, caplog: py
             assert await teams_of(browser) == {"Other", *expected}, groups
         assert "(team tGone)" in caplog.text
         await browser.service.create_user("root", is_superuser=True)
-        answer = await browser.service.get("/api/v2/audit-logs/?q=action:add-member", auth=("root", PASSWORD))
+        answer = await browser.service.get(
+            "/api/v2/audit-logs/?q=action:add-member", auth=("root", PASSWORD)
+        )
         entry = answer.json()["results"][0]
         assert entry["username"] == "amina"
 
 
 async def test_a_full_team_does_not_stop_a_login(
-    sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    sign_on: StartSignOn,
+    provider: StandInProvider,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("fieldgate.accounts.teams.MAX_TEAM_MEMBERS", 1)
     async with sign_on() as before:
@@ -101,10 +116,15 @@ async def test_a_full_team_does_not_stop_a_login(
         provider.claims["groups"] = "full"
         assert (await browser.log_in()).status_code == 303
         assert await teams_of(browser) == set()
-        assert f"A team has at most 1 members. Create another team for more people. (team {full})" in caplog.text
+        assert (
+            f"A team has at most 1 members. Create another team for more people. (team {full})"
+            in caplog.text
+        )
 
 
-async def test_groups_that_entra_leaves_out_change_nothing(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_groups_that_entra_leaves_out_change_nothing(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     async with sign_on() as before:
         await before.service.create_user("sara")
         team = await create_team(before.service, "WASH", "sara")
@@ -125,7 +145,10 @@ async def test_the_last_admin_of_a_team_stays(
             await user_id_of(before.service, "amina"), IssuedBy.COMMAND, None
         )
         answer = await before.service.request(
-            "POST", "/api/v2/teams/", json={"name": "Own"}, headers={"Authorization": f"Token {token}"}
+            "POST",
+            "/api/v2/teams/",
+            json={"name": "Own"},
+            headers={"Authorization": f"Token {token}"},
         )
         own = answer.json()["uid"]
     async with sign_on(teams_claim="groups", teams={"own": own}) as browser:
@@ -134,14 +157,21 @@ async def test_the_last_admin_of_a_team_stays(
         assert f"(team {own})" in caplog.text
 
 
-async def test_nobody_becomes_a_superuser_by_a_claim(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_nobody_becomes_a_superuser_by_a_claim(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     values: list[object] = [True, "true", ["superuser", "admin"], "superuser"]
     claim = "is_superuser"
     async with sign_on(
         ifrc_claim=claim, countries_claim=claim, teams_claim=claim, teams={"superuser": "tX"}
     ) as browser:
         for value in values:
-            provider.claims = {"preferred_username": "amina", "admin": True, "roles": ["admin"], claim: value}
+            provider.claims = {
+                "preferred_username": "amina",
+                "admin": True,
+                "roles": ["admin"],
+                claim: value,
+            }
             assert (await browser.log_in()).status_code == 303
             assert (await browser.me())["is_superuser"] is False
 
@@ -150,7 +180,9 @@ async def test_a_superuser_stays_one(sign_on: StartSignOn, provider: StandInProv
     """The last superuser, too, whom no claim can lock out."""
     async with sign_on(ifrc_claim="ifrc") as browser:
         _, user_id = await browser.service.create_user("sara", is_superuser=True, is_ifrc=True)
-        await IdentityStore(browser.service.database).link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        await IdentityStore(browser.service.database).link(
+            user_id, provider.issuer, provider.subject, by=OPERATOR
+        )
         provider.claims = {"is_superuser": False}
         assert (await browser.log_in()).status_code == 303
         me = await browser.me()

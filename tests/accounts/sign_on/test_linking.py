@@ -41,13 +41,19 @@ async def test_a_taken_name_asks_and_never_links(
     sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What the page says is what helps: log in with the password, and link. The operator sees the subject."""
-    provider.claims = {"preferred_username": "AMINA@example.org", "email": "amina@example.org", "email_verified": True}
+    provider.claims = {
+        "preferred_username": "AMINA@example.org",
+        "email": "amina@example.org",
+        "email_verified": True,
+    }
     async with sign_on() as browser:
         await browser.service.create_user("amina")
         answer = await browser.log_in()
         assert answer.status_code == 409
         assert error_on(answer) == TAKEN
-        assert f"{provider.issuer} {provider.subject!r}: There already is a user amina" in caplog.text
+        assert (
+            f"{provider.issuer} {provider.subject!r}: There already is a user amina" in caplog.text
+        )
         assert browser.session == ""
         await browser.log_in_with_password("amina", PASSWORD)
         answer = await browser.log_in(await link_on_page(browser))
@@ -73,7 +79,9 @@ async def test_names_that_nobody_can_have(sign_on: StartSignOn, provider: StandI
     async with sign_on() as browser:
         await browser.service.create_user("left")
         uid = (await browser.service.get("/me/", auth=("left", PASSWORD))).json()["uid"]
-        answer = await browser.service.request("DELETE", "/me/", json={"confirm": uid}, auth=("left", PASSWORD))
+        answer = await browser.service.request(
+            "DELETE", "/me/", json={"confirm": uid}, auth=("left", PASSWORD)
+        )
         assert answer.status_code == 204, answer.text
         for name in ("AnonymousUser", "anonymoususer@example.org", "left"):
             provider.claims = {"preferred_username": name}
@@ -94,7 +102,9 @@ async def test_remove_on_the_account_page(sign_on: StartSignOn) -> None:
         assert (await browser.another().log_in()).status_code == 409
 
 
-async def test_removing_an_account_ends_its_sessions(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_removing_an_account_ends_its_sessions(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     """Sessions with a password, through other providers, and of other people go on."""
     others = (configured(provider, id="other", issuer="http://127.0.0.1:1/other"),)
     async with sign_on(others=others) as browser:
@@ -109,21 +119,35 @@ async def test_removing_an_account_ends_its_sessions(sign_on: StartSignOn, provi
         await of_omar.log_in()
         [identity] = await browser.identities()
         await browser.submit_and_follow(ACCOUNT, "unlink", {"id": str(identity["id"])})
-        for each, status in ((browser, 200), (through_provider, 401), (through_other, 200), (of_omar, 200)):
+        for each, status in (
+            (browser, 200),
+            (through_provider, 401),
+            (through_other, 200),
+            (of_omar, 200),
+        ):
             assert (await each.get(ACCOUNT)).status_code == status
         await browser.service.create_user("root", is_superuser=True)
-        log = await browser.service.get("/api/v2/audit-logs/?q=action:remove", auth=("root", PASSWORD))
+        log = await browser.service.get(
+            "/api/v2/audit-logs/?q=action:remove", auth=("root", PASSWORD)
+        )
         [entry] = log.json()["results"]
         assert (entry["username"], entry["metadata"]["count"]) == ("amina", 1)
 
 
-async def test_removing_an_account_may_end_the_own_session(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_removing_an_account_may_end_the_own_session(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     async with sign_on() as browser:
         _, user_id = await browser.service.create_user("amina")
-        await IdentityStore(browser.service.database).link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        await IdentityStore(browser.service.database).link(
+            user_id, provider.issuer, provider.subject, by=OPERATOR
+        )
         await browser.log_in()
         page = await browser.get(ACCOUNT)
-        assert "If you remove an account, sessions in which you logged in with it end." in visible_text(page.text)
+        assert (
+            "If you remove an account, sessions in which you logged in with it end."
+            in visible_text(page.text)
+        )
         [identity] = await browser.identities()
         page = await browser.submit_and_follow(ACCOUNT, "unlink", {"id": str(identity["id"])})
         assert page.status_code == 401
@@ -148,11 +172,15 @@ async def test_the_last_account_stays_without_a_password(sign_on: StartSignOn) -
         assert len(await browser.identities()) == 1
 
 
-async def test_an_account_at_a_provider_that_is_not_configured_does_not_count(sign_on: StartSignOn) -> None:
+async def test_an_account_at_a_provider_that_is_not_configured_does_not_count(
+    sign_on: StartSignOn,
+) -> None:
     async with sign_on() as browser:
         await browser.log_in()
         user_id = await user_id_of(browser.service, "amina")
-        await IdentityStore(browser.service.database).link(user_id, "https://old.example", "7", by=OPERATOR)
+        await IdentityStore(browser.service.database).link(
+            user_id, "https://old.example", "7", by=OPERATOR
+        )
         usable, old = await browser.identities()
         answer = await browser.submit(ACCOUNT, "unlink", {"id": str(usable["id"])})
         assert (answer.status_code, LAST_ONE in visible_text(answer.text)) == (400, True)
@@ -160,13 +188,17 @@ async def test_an_account_at_a_provider_that_is_not_configured_does_not_count(si
         assert await browser.identities() == [usable]
 
 
-@pytest.mark.parametrize(("value", "can_remove"), [("all", True), ("superusers", False), ("none", False)])
+@pytest.mark.parametrize(
+    ("value", "can_remove"), [("all", True), ("superusers", False), ("none", False)]
+)
 async def test_a_password_that_is_of_no_use_does_not_count(
     sign_on: StartSignOn, provider: StandInProvider, value: str, can_remove: bool
 ) -> None:
     async with sign_on({"password_login": PasswordLogin(value)}) as browser:
         _, user_id = await browser.service.create_user("amina")
-        await IdentityStore(browser.service.database).link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        await IdentityStore(browser.service.database).link(
+            user_id, provider.issuer, provider.subject, by=OPERATOR
+        )
         await browser.log_in()
         [identity] = await browser.identities()
         answer = await browser.submit(ACCOUNT, "unlink", {"id": str(identity["id"])})
@@ -180,7 +212,9 @@ async def test_accounts_of_others_cannot_be_removed(sign_on: StartSignOn) -> Non
         await browser.service.create_user("omar")
         for id in (identity["id"], 0, "x", "9" * 30, "-1", "٣"):
             path = f"/api/v2/account/identities/{id}/"
-            assert (await browser.service.request("DELETE", path, auth=("omar", PASSWORD))).status_code == 404
+            assert (
+                await browser.service.request("DELETE", path, auth=("omar", PASSWORD))
+            ).status_code == 404
         assert len(await browser.identities()) == 1
 
 
@@ -189,8 +223,15 @@ async def test_tokens_remove_nothing(sign_on: StartSignOn) -> None:
         await browser.log_in()
         [identity] = await browser.identities()
         body = {"name": "Script"}
-        headers = {"Cookie": f"fieldgate_session={browser.session}", "X-CSRFToken": browser.csrf_token}
-        token = (await browser.service.request("POST", "/api/v2/account/tokens/", json=body, headers=headers)).json()
+        headers = {
+            "Cookie": f"fieldgate_session={browser.session}",
+            "X-CSRFToken": browser.csrf_token,
+        }
+        token = (
+            await browser.service.request(
+                "POST", "/api/v2/account/tokens/", json=body, headers=headers
+            )
+        ).json()
         headers = {"Authorization": f"Token {token['token']}"}
         path = f"/api/v2/account/identities/{identity['id']}/"
         assert (await browser.service.request("DELETE", path, headers=headers)).status_code == 403
@@ -226,11 +267,15 @@ async def test_an_account_that_cannot_log_in_cannot_be_linked(sign_on: StartSign
         assert await browser.identities() == []
 
 
-async def test_provider_that_is_not_configured_any_more(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_provider_that_is_not_configured_any_more(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     """People see what they had, and can remove it."""
     async with sign_on() as browser:
         _, user_id = await browser.service.create_user("omar")
-        await IdentityStore(browser.service.database).link(user_id, "https://old.example", "<b>7</b>", by=OPERATOR)
+        await IdentityStore(browser.service.database).link(
+            user_id, "https://old.example", "<b>7</b>", by=OPERATOR
+        )
         await browser.log_in_with_password("omar", PASSWORD)
         page = await browser.get(ACCOUNT)
         assert "https://old.example" in page.text
@@ -242,7 +287,12 @@ async def test_provider_that_is_not_configured_any_more(sign_on: StartSignOn, pr
 async def test_subjects_are_not_folded(sign_on: StartSignOn, provider: StandInProvider) -> None:
     """Section 2: a subject is a case-sensitive text."""
     async with sign_on() as browser:
-        for subject, name in (("abc", "first"), ("ABC", "second"), ("abc ", "third"), ("ａｂｃ", "fourth")):
+        for subject, name in (
+            ("abc", "first"),
+            ("ABC", "second"),
+            ("abc ", "third"),
+            ("ａｂｃ", "fourth"),
+        ):
             provider.subject, provider.claims = subject, {"preferred_username": name}
             await browser.log_in()
             assert (await browser.me())["username"] == name
@@ -275,7 +325,12 @@ async def test_who_cannot_be_linked(sign_on: StartSignOn, provider: StandInProvi
                 await store.link(user_id, provider.issuer, provider.subject, by=OPERATOR)
         await store.link(owner, provider.issuer, provider.subject, by=OPERATOR)
         with pytest.raises(Conflict):
-            await store.link(await user_id_of(browser.service, "root"), provider.issuer, provider.subject, by=OPERATOR)
+            await store.link(
+                await user_id_of(browser.service, "root"),
+                provider.issuer,
+                provider.subject,
+                by=OPERATOR,
+            )
 
 
 async def test_links_are_in_the_log(sign_on: StartSignOn) -> None:

@@ -12,7 +12,13 @@ from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.db import now
 from fieldgate.identity import OPERATOR
 from tests.accounts.sign_on.conftest import StartSignOn, configured
-from tests.accounts.sign_on.sign_on_browser import CALLBACK, LOGIN, SignOnBrowser, error_on, query_of
+from tests.accounts.sign_on.sign_on_browser import (
+    CALLBACK,
+    LOGIN,
+    SignOnBrowser,
+    error_on,
+    query_of,
+)
 from tests.accounts.sign_on.stand_in_provider import CLIENT_ID, StandInProvider, signing_key
 from tests.conftest import BASE_URL, PASSWORD, StartService
 from tests.web.page_client import visible_text
@@ -41,10 +47,17 @@ async def test_journey_of_somebody_new(sign_on: StartSignOn, provider: StandInPr
         assert identity["provider"] == "Red Cross account"
         assert identity["last_login"]
         assert browser.attempt == ""
-    assert provider.paths() == ["/.well-known/openid-configuration", "/authorize", "/token", "/keys"]
+    assert provider.paths() == [
+        "/.well-known/openid-configuration",
+        "/authorize",
+        "/token",
+        "/keys",
+    ]
 
 
-async def test_somebody_known_is_the_same_user(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_somebody_known_is_the_same_user(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     async with sign_on() as browser:
         await browser.log_in()
         first = await browser.me()
@@ -95,7 +108,9 @@ async def test_claims_that_the_id_token_lacks_come_from_userinfo(
         assert (me["username"], me["first_name"]) == ("binta", "Binta")
 
 
-@pytest.mark.filterwarnings("ignore:EdDSA is deprecated")  # as a name, for Ed25519, which few providers use yet
+@pytest.mark.filterwarnings(
+    "ignore:EdDSA is deprecated"
+)  # as a name, for Ed25519, which few providers use yet
 @pytest.mark.parametrize("alg", ["RS512", "PS256", "ES256", "ES512", "EdDSA", "Ed25519"])
 async def test_algorithms(sign_on: StartSignOn, provider: StandInProvider, alg: str) -> None:
     provider.alg, provider.keys = alg, [signing_key(alg)]
@@ -114,17 +129,30 @@ async def test_new_keys_of_the_provider(sign_on: StartSignOn, provider: StandInP
     assert provider.paths().count("/keys") == 2
 
 
-async def test_keys_without_an_id_and_of_unknown_kinds(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_keys_without_an_id_and_of_unknown_kinds(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     key = signing_key("RS256").as_dict(private=False)
     del key["kid"]
-    odd = [{"kty": "AKP", "alg": "ML-DSA-44"}, {"kty": "RSA"}, {"kty": "EC", "crv": 7}, {}, None, "key", [], 5]
+    odd = [
+        {"kty": "AKP", "alg": "ML-DSA-44"},
+        {"kty": "RSA"},
+        {"kty": "EC", "crv": 7},
+        {},
+        None,
+        "key",
+        [],
+        5,
+    ]
     provider.answers["/keys"] = lambda request: request.send_json({"keys": [*odd, key]})
     provider.header = {"kid": None}
     async with sign_on() as browser:
         assert (await browser.log_in()).status_code == 303
 
 
-@pytest.mark.parametrize(("difference", "is_accepted"), [(-330, True), (-400, False), (30, True), (120, False)])
+@pytest.mark.parametrize(
+    ("difference", "is_accepted"), [(-330, True), (-400, False), (30, True), (120, False)]
+)
 async def test_clocks_may_differ_by_a_minute(
     sign_on: StartSignOn, provider: StandInProvider, difference: int, is_accepted: bool
 ) -> None:
@@ -140,7 +168,11 @@ async def test_clocks_may_differ_by_a_minute(
 async def test_denied_at_the_provider(
     sign_on: StartSignOn, provider: StandInProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
-    provider.response = {"code": None, "error": "access_denied", "error_description": "no\nway" * 100}
+    provider.response = {
+        "code": None,
+        "error": "access_denied",
+        "error_description": "no\nway" * 100,
+    }
     async with sign_on() as browser:
         answer = await browser.log_in(f"{LOGIN}?next=/api/v2/assets/")
         assert answer.status_code == 403
@@ -149,13 +181,19 @@ async def test_denied_at_the_provider(
         # Without a referrer, browsers would send the form of this page with `Origin: null`, which is refused.
         assert answer.headers["Referrer-Policy"] == "same-origin"
         assert browser.session == ""
-    [line] = [record.getMessage() for record in caplog.records if record.name.startswith("fieldgate.accounts")]
+    [line] = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("fieldgate.accounts")
+    ]
     assert "access_denied" in line
     assert "no\\nway" in line
     assert len(line) < 1000
 
 
-async def test_errors_are_in_the_language_of_the_caller(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_errors_are_in_the_language_of_the_caller(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     provider.response = {"code": None, "error": "access_denied"}
     async with sign_on() as browser:
         browser.language = "fr"
@@ -165,7 +203,9 @@ async def test_errors_are_in_the_language_of_the_caller(sign_on: StartSignOn, pr
         assert "did not log you in" not in error_on(answer)
 
 
-async def test_provider_that_cannot_be_reached(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_provider_that_cannot_be_reached(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     async with sign_on() as browser:
         username, _ = await browser.service.create_user()
         back = await browser.go_to_provider()
@@ -179,7 +219,9 @@ async def test_provider_that_cannot_be_reached(sign_on: StartSignOn, provider: S
     provider.__enter__()
 
 
-async def test_provider_that_was_never_there(start: StartService, provider: StandInProvider) -> None:
+async def test_provider_that_was_never_there(
+    start: StartService, provider: StandInProvider
+) -> None:
     gone = configured(provider, issuer="http://127.0.0.1:1/gone", id="ngo")
     async with start(base_url=BASE_URL, sign_on=(gone,)) as service:
         browser = SignOnBrowser(service)
@@ -258,18 +300,24 @@ async def test_username_of_a_claim(sign_on: StartSignOn, provider: StandInProvid
             assert re.fullmatch(expected, (await browser.me())["username"])
 
 
-async def test_claim_of_the_username_is_no_text(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_claim_of_the_username_is_no_text(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     values: list[Any] = [None, "", "  ", 42, ["amina"], {"name": "amina"}, True]
     async with sign_on() as browser:
         for value in values:
             provider.claims = {"preferred_username": value}
             answer = await browser.log_in()
             assert answer.status_code == 403
-            assert error_on(answer) == "Red Cross account did not send the claim preferred_username."
+            assert (
+                error_on(answer) == "Red Cross account did not send the claim preferred_username."
+            )
 
 
 NOT_ALLOWED = "Your e-mail address is not one of those that can log in here."
-UNVERIFIED = "Red Cross account has not verified your e-mail address. Verify it there, and log in again."
+UNVERIFIED = (
+    "Red Cross account has not verified your e-mail address. Verify it there, and log in again."
+)
 
 
 async def test_allowed_domains(sign_on: StartSignOn, provider: StandInProvider) -> None:
@@ -308,14 +356,18 @@ async def test_allowed_domains(sign_on: StartSignOn, provider: StandInProvider) 
                 assert error_on(answer) == (UNVERIFIED if number in (2, 3) else NOT_ALLOWED)
 
 
-async def test_verification_of_an_address_may_be_in_userinfo(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_verification_of_an_address_may_be_in_userinfo(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     provider.claims |= {"email": "a@example.org"}
     provider.userinfo = {"email": "a@example.org", "email_verified": True}
     async with sign_on(allowed_domains=("example.org",)) as browser:
         assert (await browser.log_in()).status_code == 303
 
 
-async def test_session_ends_after_its_lifetime(sign_on: StartSignOn, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_session_ends_after_its_lifetime(
+    sign_on: StartSignOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing that the user does makes it last longer."""
     async with sign_on({"session_lifetime": 3600}) as browser:
         answer = await browser.log_in()
@@ -334,11 +386,15 @@ async def test_a_session_that_the_browser_had_ends(sign_on: StartSignOn) -> None
         former = browser.session
         assert (await browser.log_in()).status_code == 303
         assert (await browser.me())["username"] == "amina"
-        answer = await browser.service.get("/me/", headers={"Cookie": f"fieldgate_session={former}"})
+        answer = await browser.service.get(
+            "/me/", headers={"Cookie": f"fieldgate_session={former}"}
+        )
         assert answer.status_code == 401
 
 
-async def test_log_out_here_and_at_the_provider(sign_on: StartSignOn, provider: StandInProvider) -> None:
+async def test_log_out_here_and_at_the_provider(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
     async with sign_on() as browser:
         await browser.log_in()
         session = browser.session
@@ -348,7 +404,9 @@ async def test_log_out_here_and_at_the_provider(sign_on: StartSignOn, provider: 
         me = await browser.service.get("/me/", headers={"Cookie": f"fieldgate_session={session}"})
         assert me.status_code == 401
         page = await browser.get(answer.headers["Location"])
-        assert "You are logged out here, but maybe not at Red Cross account." in visible_text(page.text)
+        assert "You are logged out here, but maybe not at Red Cross account." in visible_text(
+            page.text
+        )
         assert 'href="/login/ngo/logout/"' in page.text
         answer = await browser.get("/login/ngo/logout/")
         assert answer.status_code == 303
@@ -362,22 +420,36 @@ async def test_log_out_of_a_session_with_a_password(sign_on: StartSignOn) -> Non
     async with sign_on() as browser:
         username, _ = await browser.service.create_user()
         await browser.log_in_with_password(username, PASSWORD)
-        answer = await browser._send("POST", "/logout/", data={"csrf_token": browser.csrf_token, "next": "/docs/"})
+        answer = await browser._send(
+            "POST", "/logout/", data={"csrf_token": browser.csrf_token, "next": "/docs/"}
+        )
         assert answer.headers["Location"] == "/docs/"
 
 
 async def test_provider_without_a_logout(sign_on: StartSignOn, provider: StandInProvider) -> None:
-    for endpoint in (None, "", "javascript:alert(1)", "http://login.example.org/", "https://x/\r\nA: b"):
+    for endpoint in (
+        None,
+        "",
+        "javascript:alert(1)",
+        "http://login.example.org/",
+        "https://x/\r\nA: b",
+    ):
         provider.metadata = {"end_session_endpoint": endpoint}
         async with sign_on() as browser:
             answer = await browser.get("/login/ngo/logout/")
             assert answer.status_code == 409
-            expected = "Red Cross account offers no logout to other services. Log out on its own pages."
+            expected = (
+                "Red Cross account offers no logout to other services. Log out on its own pages."
+            )
             assert error_on(answer) == expected
 
 
-async def test_logout_at_a_provider_that_cannot_be_reached(sign_on: StartSignOn, provider: StandInProvider) -> None:
-    provider.answers["/.well-known/openid-configuration"] = lambda request: request.send_json({}, 502)
+async def test_logout_at_a_provider_that_cannot_be_reached(
+    sign_on: StartSignOn, provider: StandInProvider
+) -> None:
+    provider.answers["/.well-known/openid-configuration"] = lambda request: request.send_json(
+        {}, 502
+    )
     async with sign_on() as browser:
         answer = await browser.get("/login/ngo/logout/")
         assert answer.status_code == 503
@@ -409,7 +481,9 @@ async def test_two_first_logins_of_one_person_at_once(sign_on: StartSignOn) -> N
     async with sign_on() as browser:
         browsers = [browser.another() for _ in range(4)]
         backs = [await each.go_to_provider() for each in browsers]
-        answers = await asyncio.gather(*(each.come_back(back) for each, back in zip(browsers, backs, strict=True)))
+        answers = await asyncio.gather(
+            *(each.come_back(back) for each, back in zip(browsers, backs, strict=True))
+        )
         assert [answer.status_code for answer in answers] == [303] * 4
         assert len({(await each.me())["uid"] for each in browsers}) == 1
 

@@ -33,22 +33,39 @@ class ExportWorld:
         self.world = PermissionWorld(service)
 
     async def set_up(self) -> None:
-        self.amina = await self.world.create_user(username="amina", first_name="Amina", countries=("KEN",))
+        self.amina = await self.world.create_user(
+            username="amina", first_name="Amina", countries=("KEN",)
+        )
         self.bob = await self.world.create_user(username="bob")
 
-    async def create_form(self, name: str, content: dict[str, Any], upload: bytes | None = None) -> str:
+    async def create_form(
+        self, name: str, content: dict[str, Any], upload: bytes | None = None
+    ) -> str:
         async with self.service.database.transaction() as connection:
-            file_id = None if upload is None else await self.world.store.add_file(connection, "x.xlsx", upload)
+            file_id = (
+                None
+                if upload is None
+                else await self.world.store.add_file(connection, "x.xlsx", upload)
+            )
             new = NewAsset(
-                owner_id=self.amina.id, asset_type="survey", name=name, content=content, summary={}, file_id=file_id
+                owner_id=self.amina.id,
+                asset_type="survey",
+                name=name,
+                content=content,
+                summary={},
+                file_id=file_id,
             )
             [(_, uid)] = await self.world.store.create(connection, [new])
         return uid
 
     async def export(self) -> zipfile.ZipFile:
         answer = await self.service.get(PATH, headers=self.amina.headers)
-        assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store"), answer.text
-        assert answer.headers["Content-Disposition"].startswith('attachment; filename="fieldgate-amina-')
+        assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store"), (
+            answer.text
+        )
+        assert answer.headers["Content-Disposition"].startswith(
+            'attachment; filename="fieldgate-amina-'
+        )
         return zipfile.ZipFile(io.BytesIO(answer.content))
 
 
@@ -63,21 +80,40 @@ async def scene(start: StartService, database_url: str) -> AsyncIterator[ExportW
 async def test_teams_and_what_comes_through_them(scene: ExportWorld) -> None:
     """Not the names of teams that the user is not in, although a manager gave one of them access."""
     world = scene.world
-    own, other, denied = [await world.create_asset(each) for each in (scene.amina, scene.bob, scene.bob)]
-    mine, hidden = await world.create_team(scene.bob, scene.amina), await world.create_team(scene.bob)
+    own, other, denied = [
+        await world.create_asset(each) for each in (scene.amina, scene.bob, scene.bob)
+    ]
+    mine, hidden = (
+        await world.create_team(scene.bob, scene.amina),
+        await world.create_team(scene.bob),
+    )
     for asset in (other, denied):
         await world.grant(mine, asset, "view_asset")
     await world.revoke(scene.amina, denied, "view_asset")
     await world.grant(scene.bob, own, "manage_asset")
     for by, permission in ((scene.bob, "view_asset"), (scene.amina, "change_asset")):
-        body, path = {"team": hidden.uid, "permission": permission}, f"{own.path}permission-assignments/"
-        assert (await scene.service.client.post(path, json=body, headers=by.headers)).status_code == 201
+        body, path = (
+            {"team": hidden.uid, "permission": permission},
+            f"{own.path}permission-assignments/",
+        )
+        assert (
+            await scene.service.client.post(path, json=body, headers=by.headers)
+        ).status_code == 201
     archive = await scene.export()
     [membership] = read(archive, "teams.json")
-    assert (membership["uid"], membership["name"], membership["role"]) == (mine.uid, "Team 0", "member")
-    received = [(each["asset"], each["user"]) for each in read(archive, "assignments-received.json")]
+    assert (membership["uid"], membership["name"], membership["role"]) == (
+        mine.uid,
+        "Team 0",
+        "member",
+    )
+    received = [
+        (each["asset"], each["user"]) for each in read(archive, "assignments-received.json")
+    ]
     assert received == [(other.uid, "team:Team 0")]
-    assert {each["user"] for each in read(archive, "assignments-given.json")} == {"bob", f"team:{hidden.uid}"}
+    assert {each["user"] for each in read(archive, "assignments-given.json")} == {
+        "bob",
+        f"team:{hidden.uid}",
+    }
     [entry] = [each for each in read(archive, "log.json") if each["subject_name"]]
     assert entry["subject_name"] == f"team:{hidden.uid}"
     assert not any(b"Team 1" in archive.read(name) for name in archive.namelist())
@@ -92,7 +128,9 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     token = await store.issue_token(scene.amina.id, IssuedBy.HTTP, None)
     session = await store.issue_token(scene.amina.id, IssuedBy.SESSION, None)
     for user, subject in ((scene.amina, "a1b2"), (scene.bob, "c3d4")):
-        await IdentityStore(scene.service.database).link(user.id, "https://login.example", subject, by=OPERATOR)
+        await IdentityStore(scene.service.database).link(
+            user.id, "https://login.example", subject, by=OPERATOR
+        )
     others = await scene.world.create_asset(scene.bob)
     await scene.world.grant(scene.amina, others, "partial_submissions")
     own = await scene.world.create_asset(scene.amina)
@@ -100,14 +138,24 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     archive = await scene.export()
     assert archive.testzip() is None
     [profile] = read(archive, "profile.json")
-    assert (profile["username"], profile["first_name"], profile["countries"]) == ("amina", "Amina", ["KEN"])
-    assert (profile["is_superuser"], profile["uid"][0], profile["created_at"][:2]) == (False, "u", "20")
+    assert (profile["username"], profile["first_name"], profile["countries"]) == (
+        "amina",
+        "Amina",
+        ["KEN"],
+    )
+    assert (profile["is_superuser"], profile["uid"][0], profile["created_at"][:2]) == (
+        False,
+        "u",
+        "20",
+    )
     assert not profile.keys() & {"id", "owner_id", "password_hash"}
     assert {each["prefix"] for each in read(archive, "tokens.json")} >= {token[:10]}
     assert [each["prefix"] for each in read(archive, "sessions.json")] == [session[:10]]
     assert [each["subject"] for each in read(archive, "single-sign-on.json")] == ["a1b2"]
     received = {each["permission"]: each for each in read(archive, "assignments-received.json")}
-    assert received["partial_submissions"]["filters"] == {"view_submissions": [{"_submitted_by": "amina"}]}
+    assert received["partial_submissions"]["filters"] == {
+        "view_submissions": [{"_submitted_by": "amina"}]
+    }
     assert (received["view_asset"]["owner"], received["view_asset"]["asset"]) == ("bob", others.uid)
     [given] = read(archive, "assignments-given.json")
     assert (given["user"], given["permission"], given["asset"]) == ("bob", "view_asset", own.uid)
@@ -115,7 +163,13 @@ async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
     assert (entry["username"], entry["times"]) == ("amina", 1)
     assert not any("bob" in str(each["username"]) for each in read(archive, "log.json"))
     everything = b"".join(archive.read(name) for name in archive.namelist())
-    for secret in (token, session, scene.amina.headers["Authorization"].split()[1], "argon2", "password_hash"):
+    for secret in (
+        token,
+        session,
+        scene.amina.headers["Authorization"].split()[1],
+        "argon2",
+        "password_hash",
+    ):
         assert secret.encode() not in everything
     assert (await scene.service.get(PATH)).status_code == 401
 
@@ -130,19 +184,27 @@ async def test_forms_that_others_hide_are_not_inside(scene: ExportWorld) -> None
     assert {each["asset"] for each in received} == {collection.uid}
     answer = await scene.service.get(PATH, headers=scene.bob.headers)
     given = read(zipfile.ZipFile(io.BytesIO(answer.content)), "assignments-given.json")
-    assert {(each["asset"], each["is_denied"]) for each in given} == {(collection.uid, False), (hidden.uid, True)}
+    assert {(each["asset"], each["is_denied"]) for each in given} == {
+        (collection.uid, False),
+        (hidden.uid, True),
+    }
 
 
-@pytest.mark.parametrize("name", ["Household", "../../etc/passwd", "a/b\\c", "..", "", "CON:\x07‮slx.exe", "ب" * 255])
+@pytest.mark.parametrize(
+    "name", ["Household", "../../etc/passwd", "a/b\\c", "..", "", "CON:\x07‮slx.exe", "ب" * 255]
+)
 async def test_forms_are_workbooks_with_safe_names(scene: ExportWorld, name: str) -> None:
     upload = xlsx()
     uids = [await scene.create_form(name, CONTENT), await scene.create_form(name, CONTENT, upload)]
     deleted = await scene.create_form(name, CONTENT)
     async with scene.service.database.transaction() as connection:
-        await connection.execute(assets.update().where(assets.c.uid == deleted).values(deleted_at=now()))
+        await connection.execute(
+            assets.update().where(assets.c.uid == deleted).values(deleted_at=now())
+        )
     archive = await scene.export()
     generated, uploaded = sorted(
-        (each for each in archive.namelist() if each.startswith("forms/")), key=lambda each: uids[1] in each
+        (each for each in archive.namelist() if each.startswith("forms/")),
+        key=lambda each: uids[1] in each,
     )
     for path, uid in zip((generated, uploaded), uids, strict=True):
         folder, _, file = path.partition("/")
@@ -154,12 +216,17 @@ async def test_forms_are_workbooks_with_safe_names(scene: ExportWorld, name: str
 
 
 async def test_form_that_fits_into_no_workbook_is_json(scene: ExportWorld) -> None:
-    content = {"survey": [{"type": "note", "name": "q1", "label": ["x" * 40_000]}], "translations": [None]}
+    content = {
+        "survey": [{"type": "note", "name": "q1", "label": ["x" * 40_000]}],
+        "translations": [None],
+    }
     uid = await scene.create_form("Long", content)
     assert read(await scene.export(), f"forms/Long {uid}.json") == content
 
 
-async def test_two_exports_of_a_user_at_a_time(scene: ExportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_exports_of_a_user_at_a_time(
+    scene: ExportWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0.0)
     exporter = scene.service.app.app_context.services[AccountExporter]
     assert isinstance(exporter, AccountExporter)
@@ -180,8 +247,15 @@ async def test_memory_does_not_grow_with_the_log(start: StartService) -> None:
         scene = ExportWorld(service)
         await scene.set_up()
         user = User(id=scene.amina.id, username="amina")
-        entry = LogEntry(log_type=PROJECT, action="x", object=LogObject("asset", "a"), details={"text": "x" * 1000})
-        await service.database.write(lambda connection: write_log_sync(connection, user, [entry] * 30_000))
+        entry = LogEntry(
+            log_type=PROJECT,
+            action="x",
+            object=LogObject("asset", "a"),
+            details={"text": "x" * 1000},
+        )
+        await service.database.write(
+            lambda connection: write_log_sync(connection, user, [entry] * 30_000)
+        )
         exporter = service.app.app_context.services[AccountExporter]
         assert isinstance(exporter, AccountExporter)
         tracemalloc.start()

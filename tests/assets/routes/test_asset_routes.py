@@ -33,9 +33,13 @@ async def test_search_ignores_case(harness: ImportHarness) -> None:
                          ("ецИК", "Ецик")):  # fmt: skip
         assert await names(harness, f"q={quote(query)}") == [found]
     uid = (await harness.get(f"{PATH}?q=zone"))["results"][0]["uid"]
-    await harness.service.client.patch(f"{PATH}{uid}/", json={"name": "ÉLAN"}, headers=harness.headers)
+    await harness.service.client.patch(
+        f"{PATH}{uid}/", json={"name": "ÉLAN"}, headers=harness.headers
+    )
     assert await names(harness, f"q={quote('élan')}") == ["ÉLAN"]
-    await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Œuvre ÉTÉ",))), destination=uid)
+    await harness.import_workbook(
+        xlsx(survey=SURVEY, settings=(("form_title",), ("Œuvre ÉTÉ",))), destination=uid
+    )
     assert await names(harness, f"q={quote('été')}") == ["Œuvre ÉTÉ"]
     assert (await names(harness, "ordering=name"))[-1] == "Ецик"
 
@@ -60,7 +64,9 @@ async def test_change_and_delete(harness: ImportHarness) -> None:
     assert (await patch(settings=deep["a"]["a"])).status_code == 200
     page = await harness.service.get(f"{asset['url']}?format=api", headers=harness.headers)
     assert page.status_code == 200
-    assert (await harness.service.client.delete(asset["url"], headers=harness.headers)).status_code == 204
+    assert (
+        await harness.service.client.delete(asset["url"], headers=harness.headers)
+    ).status_code == 204
     gone = {"detail": "This form does not exist or is not shared with you."}
     for method in ("GET", "DELETE"):
         answer = await harness.service.request(method, asset["url"], headers=harness.headers)

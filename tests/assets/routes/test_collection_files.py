@@ -35,7 +35,9 @@ async def test_the_file_of_a_collection_is_for_its_owner(author: Author) -> None
 
     [own] = (await by_owner.get(collection["versions"]))["results"]
     assert (own["filename"], (await get(owner, own["file"])).content) == ("library.xlsx", book)
-    assert (await by_owner.get(f"{own['url']}warnings/"))["count"] == len(record["messages"]["warnings"])
+    assert (await by_owner.get(f"{own['url']}warnings/"))["count"] == len(
+        record["messages"]["warnings"]
+    )
 
     [seen] = (await by_viewer.get(collection["versions"]))["results"]
     assert (seen["uid"], seen["filename"], seen["file"]) == (own["uid"], None, None)
@@ -51,7 +53,9 @@ async def test_an_asset_in_a_collection_has_no_file_of_the_others(author: Author
     for child in await _children(author, record):
         [version] = (await author.get(child["versions"]))["results"]
         assert version["file"] is None
-        assert (await author.service.get(f"{version['url']}file/", headers=author.headers)).status_code == 404
+        assert (
+            await author.service.get(f"{version['url']}file/", headers=author.headers)
+        ).status_code == 404
 
 
 async def _children(author: Author, record: dict[str, Any]) -> list[dict[str, Any]]:

@@ -23,9 +23,13 @@ def warning(language: str = "en") -> dict[str, Any]:
     }
 
 
-async def warnings_of(author: Author, asset: dict[str, Any], language: str = "en") -> list[dict[str, Any]]:
+async def warnings_of(
+    author: Author, asset: dict[str, Any], language: str = "en"
+) -> list[dict[str, Any]]:
     path = f"{asset['versions']}{asset['version_id']}/warnings/"
-    found: list[dict[str, Any]] = (await author.get(path, **{"Accept-Language": language}))["results"]
+    found: list[dict[str, Any]] = (await author.get(path, **{"Accept-Language": language}))[
+        "results"
+    ]
     return found
 
 
@@ -42,7 +46,9 @@ async def test_changed_content_has_its_warnings(author: Author) -> None:
     assert "warnings" not in created
     assert await warnings_of(author, created) == []
     response = await author.service.client.patch(
-        created["url"], json={"content": UNUSED}, headers={**author.headers, "Accept-Language": "fr"}
+        created["url"],
+        json={"content": UNUSED},
+        headers={**author.headers, "Accept-Language": "fr"},
     )
     changed = response.json()
     assert changed["warnings"] == [warning("fr")]
@@ -52,7 +58,9 @@ async def test_changed_content_has_its_warnings(author: Author) -> None:
     corrected = await author.patch(created, content=CONTENT)
     assert "warnings" not in corrected
     assert await warnings_of(author, corrected) == []
-    assert await warnings_of(author, changed) == [warning()], "those of the earlier version are kept"
+    assert await warnings_of(author, changed) == [warning()], (
+        "those of the earlier version are kept"
+    )
 
 
 async def test_a_refusal_lists_the_warnings_beside_the_problems(author: Author) -> None:

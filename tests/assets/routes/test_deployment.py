@@ -16,8 +16,12 @@ LIST_FIELDS = ("has_deployment", "deployment__active", "deployment_status", "dep
 DRAFT = (False, False, "draft", None)
 
 
-async def send(author: Author, method: str, asset: dict[str, Any], **options: Any) -> httpx.Response:
-    return await author.service.request(method, f"{asset['url']}deployment/", headers=author.headers, **options)
+async def send(
+    author: Author, method: str, asset: dict[str, Any], **options: Any
+) -> httpx.Response:
+    return await author.service.request(
+        method, f"{asset['url']}deployment/", headers=author.headers, **options
+    )
 
 
 async def deploy(author: Author, method: str, asset: dict[str, Any], **body: Any) -> dict[str, Any]:
@@ -26,14 +30,19 @@ async def deploy(author: Author, method: str, asset: dict[str, Any], **body: Any
     record: dict[str, Any] = response.json()
     assert record["asset"] == await author.get(asset["url"])
     assert record == (await send(author, "GET", asset)).json()
-    assert (record["backend"], set(record)) == ("openrosa", {"backend", "active", "version_id", "asset"})
+    assert (record["backend"], set(record)) == (
+        "openrosa",
+        {"backend", "active", "version_id", "asset"},
+    )
     [listed] = (await author.get(f"{PATH}?q=uid:{asset['uid']}"))["results"]
     assert all(listed[name] == record["asset"][name] for name in (*LIST_FIELDS, "date_deployed"))
     return record
 
 
 async def bulk(author: Author, payload: Any, status: int = 200) -> dict[str, Any]:
-    response = await author.service.client.post(f"{PATH}bulk/", json={"payload": payload}, headers=author.headers)
+    response = await author.service.client.post(
+        f"{PATH}bulk/", json={"payload": payload}, headers=author.headers
+    )
     assert response.status_code == status, response.text
     found: dict[str, Any] = response.json()
     return found
@@ -54,12 +63,18 @@ async def test_the_life_of_a_deployment(author: Author) -> None:
     newer = await author.patch(asset, content=OTHER_CONTENT)
     assert state(newer) == (True, True, "deployed", first)
     archived = await deploy(author, "PATCH", asset, active=False)
-    assert (archived["version_id"], state(archived["asset"])) == (first, (True, False, "archived", first))
+    assert (archived["version_id"], state(archived["asset"])) == (
+        first,
+        (True, False, "archived", first),
+    )
     redeployed = await deploy(author, "PATCH", asset, active=True, version_id=newer["version_id"])
     assert state(redeployed["asset"]) == (True, True, "deployed", newer["version_id"])
     assert redeployed["asset"]["date_deployed"] > record["asset"]["date_deployed"]
     listed = redeployed["asset"]["deployed_versions"]
-    assert (listed["count"], [each["uid"] for each in listed["results"]]) == (2, [newer["version_id"], first])
+    assert (listed["count"], [each["uid"] for each in listed["results"]]) == (
+        2,
+        [newer["version_id"], first],
+    )
     copy = await author.post(clone_from=asset["uid"])
     assert state(copy) == DRAFT
 
@@ -72,7 +87,10 @@ async def test_a_form_body_and_no_body(author: Author) -> None:
     await author.patch(asset, content=OTHER_CONTENT)
     assert (await send(author, "PATCH", asset, json={"active": False})).json()["active"] is False
     newest = await send(author, "PATCH", asset)
-    assert (newest.json()["active"], newest.json()["version_id"]) == (False, newest.json()["asset"]["version_id"])
+    assert (newest.json()["active"], newest.json()["version_id"]) == (
+        False,
+        newest.json()["asset"]["version_id"],
+    )
 
 
 async def test_what_is_refused_changes_nothing(author: Author) -> None:
@@ -81,7 +99,12 @@ async def test_what_is_refused_changes_nothing(author: Author) -> None:
     empty = await author.post(name="Empty")
     first = await send(author, "PATCH", asset, json={"active": True})
     assert (first.status_code, "POST" in first.json()["detail"]) == (405, True)
-    for refused, body in ((template, {}), (empty, {}), (asset, {"version_id": "vNope"}), (asset, {"active": "maybe"})):
+    for refused, body in (
+        (template, {}),
+        (empty, {}),
+        (asset, {"version_id": "vNope"}),
+        (asset, {"active": "maybe"}),
+    ):
         response = await send(author, "POST", refused, json={"active": True, **body})
         assert response.status_code == 400, response.text
         assert not (await author.get(refused["url"]))["has_deployment"]
@@ -93,10 +116,14 @@ async def test_what_is_refused_changes_nothing(author: Author) -> None:
     await author.patch(asset, content=OTHER_CONTENT)
     response = await send(author, "PATCH", asset, json={"version_id": old})
     assert (response.status_code, list(response.json())) == (400, ["version_id"])
-    assert (await send(author, "GET", asset)).json()["asset"]["date_deployed"] == before["asset"]["date_deployed"]
+    assert (await send(author, "GET", asset)).json()["asset"]["date_deployed"] == before["asset"][
+        "date_deployed"
+    ]
 
 
-@pytest.mark.parametrize(("permission", "status"), [(None, 404), ("view_asset", 403), ("change_asset", 200)])
+@pytest.mark.parametrize(
+    ("permission", "status"), [(None, 404), ("view_asset", 403), ("change_asset", 200)]
+)
 async def test_change_asset_is_needed(author: Author, permission: str | None, status: int) -> None:
     asset, other = await author.post(name="Visit", content=CONTENT), await author.other()
     if permission is not None:
@@ -115,10 +142,20 @@ async def test_change_asset_is_needed(author: Author, permission: str | None, st
 async def test_files_of_the_deployed_version(author: Author) -> None:
     asset = await author.post(name="Visit", content=CONTENT)
     base = asset["url"].rstrip("/")
-    files = (f"{asset['xform_link']}", f"{base}.xml", f"{base}.xlsx", f"{base}.xls", f"{base}/{asset['uid']}.xls")
+    files = (
+        f"{asset['xform_link']}",
+        f"{base}.xml",
+        f"{base}.xlsx",
+        f"{base}.xls",
+        f"{base}/{asset['uid']}.xls",
+    )
     for file in files:
-        assert (await author.service.get(f"{file}?version=deployed", headers=author.headers)).status_code == 404
-    assert (await author.service.get(f"{base}.xml?version=oldest", headers=author.headers)).status_code == 400
+        assert (
+            await author.service.get(f"{file}?version=deployed", headers=author.headers)
+        ).status_code == 404
+    assert (
+        await author.service.get(f"{base}.xml?version=oldest", headers=author.headers)
+    ).status_code == 400
     await deploy(author, "POST", asset, active=True)
     await author.patch(asset, content=OTHER_CONTENT, name="Renamed")
     for file in files:
@@ -131,7 +168,9 @@ async def test_files_of_the_deployed_version(author: Author) -> None:
 def _mentions_town(response: httpx.Response) -> bool:
     if b"<h:html" in response.content:
         return "Town?" in response.text
-    rows = openpyxl.load_workbook(io.BytesIO(response.content))["survey"].iter_rows(values_only=True)
+    rows = openpyxl.load_workbook(io.BytesIO(response.content))["survey"].iter_rows(
+        values_only=True
+    )
     return any("town" in row for row in rows)
 
 
@@ -142,7 +181,11 @@ async def test_versions_have_numbers_hashes_and_dates_as_in_kobotoolbox(author: 
     await author.patch(asset, content=CONTENT)  # 1.1
     await author.patch(asset, content=OTHER_CONTENT)  # 2
     deployed = await deploy(
-        author, "PATCH", asset, active=True, version_id=(await author.get(asset["url"]))["version_id"]
+        author,
+        "PATCH",
+        asset,
+        active=True,
+        version_id=(await author.get(asset["url"]))["version_id"],
     )
     restored = await restore(author, (await versions_of(author, asset))[-1])  # 2.1
     listed = await versions_of(author, asset)
@@ -167,9 +210,13 @@ async def test_archive_and_unarchive_in_bulk(author: Author) -> None:
     for asset in (first, second):
         await deploy(author, "POST", asset, active=True)
     uids = [first["uid"], second["uid"]]
-    assert await bulk(author, {"asset_uids": uids, "action": "archive"}) == {"detail": "2 forms were archived."}
+    assert await bulk(author, {"asset_uids": uids, "action": "archive"}) == {
+        "detail": "2 forms were archived."
+    }
     assert state(await author.get(first["url"]))[1:3] == (False, "archived")
-    assert await bulk(author, {"asset_uids": uids[:1], "action": "unarchive"}) == {"detail": "1 form is in use again."}
+    assert await bulk(author, {"asset_uids": uids[:1], "action": "unarchive"}) == {
+        "detail": "1 form is in use again."
+    }
     everything = {"action": "unarchive", "confirm": True}  # all that were deployed
     assert await bulk(author, everything) == {"detail": "2 forms are in use again."}
     for asset, expected in ((first, "deployed"), (second, "deployed"), (draft, "draft")):

@@ -10,9 +10,19 @@ __all__ = ["author"]
 BILINGUAL: dict[str, Any] = {
     "survey": [
         {"type": "begin_group", "name": "home", "label": ["Home", "Maison"]},
-        {"type": "integer", "name": "rooms", "label": ["Rooms?", "Pièces ?"], "relevant": "${pets} = 'cat'"},
+        {
+            "type": "integer",
+            "name": "rooms",
+            "label": ["Rooms?", "Pièces ?"],
+            "relevant": "${pets} = 'cat'",
+        },
         {"type": "end_group"},
-        {"type": "select_one", "select_from_list_name": "pets", "name": "pets", "label": ["Pets?", None]},
+        {
+            "type": "select_one",
+            "select_from_list_name": "pets",
+            "name": "pets",
+            "label": ["Pets?", None],
+        },
     ],
     "choices": [{"list_name": "pets", "name": "cat", "label": ["Cat", "Chat"]}],
     "settings": {},
@@ -21,7 +31,9 @@ BILINGUAL: dict[str, Any] = {
 
 
 async def get(author: Author, url: str, status: int = 200, language: str = "en") -> dict[str, Any]:
-    response = await author.service.get(url, headers={**author.headers, "Accept-Language": language})
+    response = await author.service.get(
+        url, headers={**author.headers, "Accept-Language": language}
+    )
     assert response.status_code == status, response.text
     found: dict[str, Any] = response.json()
     return found
@@ -68,7 +80,11 @@ async def test_diff_with_the_version_before(author: Author) -> None:
         ("added", "bye"),
     ]
     [field] = diff["changes"][0]["fields"]
-    assert (field["field_label"], field["old_text"], field["new_text"]) == ("Label", "What is your name?", "Name?")
+    assert (field["field_label"], field["old_text"], field["new_text"]) == (
+        "Label",
+        "What is your name?",
+        "Name?",
+    )
     back = await get(author, f"{first}diff/?against={second.split('/')[-2]}")
     assert sorted(each["change"] for each in back["changes"]) == ["added", "changed", "removed"]
     page = await get(author, f"{second}diff/?limit=1&offset=1")
@@ -82,7 +98,9 @@ async def test_diff_with_the_version_before(author: Author) -> None:
 async def test_versions_of_other_assets(author: Author) -> None:
     asset, other = [await author.post(name=name, content=CONTENT) for name in ("A", "B")]
     [own], [foreign] = await version_urls(author, asset), await version_urls(author, other)
-    assert list(await get(author, f"{own}diff/?against={foreign.split('/')[-2]}", 400)) == ["against"]
+    assert list(await get(author, f"{own}diff/?against={foreign.split('/')[-2]}", 400)) == [
+        "against"
+    ]
     path = f"{asset['versions']}{foreign.split('/')[-2]}/"
     for last in ("diff/", "warnings/"):
         await get(author, path + last, 404)
@@ -105,5 +123,7 @@ async def test_warnings_of_an_import(author: Author) -> None:
     # A user with whom the form is shared sees them, but not the import.
     share = {"user": "AnonymousUser", "permission": "view_asset"}
     path = f"{imported['url']}permission-assignments/"
-    assert (await author.service.client.post(path, json=share, headers=author.headers)).status_code == 201
+    assert (
+        await author.service.client.post(path, json=share, headers=author.headers)
+    ).status_code == 201
     assert (await get(await author.other(), f"{first}warnings/")) == found

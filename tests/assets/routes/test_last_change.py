@@ -12,7 +12,9 @@ SURVEY = (("type", "name", "label"), ("text", "town", "Which town?"))
 async def test_the_user_who_made_the_last_change_is_named(author: Author) -> None:
     world = PermissionWorld(author.service)
     owner, editor, viewer = [await world.create_user() for _ in range(3)]
-    by_owner, by_editor, by_viewer = (Author(author.service, user.headers, author.worker) for user in world.users[-3:])
+    by_owner, by_editor, by_viewer = (
+        Author(author.service, user.headers, author.worker) for user in world.users[-3:]
+    )
     created = await by_owner.post(name="Visit", content=CONTENT)
     assert created["last_modified_by"] == owner.username
     asset = await world.register_asset(created["uid"], owner)
@@ -20,9 +22,9 @@ async def test_the_user_who_made_the_last_change_is_named(author: Author) -> Non
     await world.grant(viewer, asset, "view_asset")
 
     assert (await by_editor.patch(created, name="Renamed"))["last_modified_by"] == editor.username
-    assert (await by_owner.patch(created, content={**CONTENT, "survey": ROWS[:1]}))["last_modified_by"] == (
-        owner.username
-    )
+    assert (await by_owner.patch(created, content={**CONTENT, "survey": ROWS[:1]}))[
+        "last_modified_by"
+    ] == (owner.username)
     await by_editor.import_workbook(xlsx(survey=SURVEY), destination=created["uid"])
     assert (await by_viewer.get(created["url"]))["last_modified_by"] == editor.username
     first = (await by_owner.get(created["versions"]))["results"][-1]
@@ -32,4 +34,6 @@ async def test_the_user_who_made_the_last_change_is_named(author: Author) -> Non
     assert listed["last_modified_by"] == owner.username
 
     await by_editor.patch(created, 400, content={"survey": [{"type": "florb"}]})
-    assert (await by_owner.get(created["url"]))["last_modified_by"] == owner.username, "a refusal changes nothing"
+    assert (await by_owner.get(created["url"]))["last_modified_by"] == owner.username, (
+        "a refusal changes nothing"
+    )

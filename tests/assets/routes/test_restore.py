@@ -10,7 +10,10 @@ from tests.imports.workbooks import xlsx
 
 __all__ = ["author"]
 
-OTHER_CONTENT: dict[str, Any] = {**CONTENT, "survey": [*ROWS, {"type": "text", "name": "town", "label": ["Town?"]}]}
+OTHER_CONTENT: dict[str, Any] = {
+    **CONTENT,
+    "survey": [*ROWS, {"type": "text", "name": "town", "label": ["Town?"]}],
+}
 SURVEY = (("type", "name", "label"), ("text", "town", "Which town?"))
 
 
@@ -20,9 +23,13 @@ async def versions_of(author: Author, asset: dict[str, Any]) -> list[dict[str, A
     return found
 
 
-async def restore(author: Author, version: dict[str, Any], status: int = 201, language: str = "en") -> dict[str, Any]:
+async def restore(
+    author: Author, version: dict[str, Any], status: int = 201, language: str = "en"
+) -> dict[str, Any]:
     path = f"{version['url']}restore/"
-    response = await author.service.client.post(path, headers={**author.headers, "Accept-Language": language})
+    response = await author.service.client.post(
+        path, headers={**author.headers, "Accept-Language": language}
+    )
     assert response.status_code == status, response.text
     if status == 201:
         assert response.headers["Location"] == response.json()["url"]
@@ -47,7 +54,9 @@ async def test_an_earlier_version_becomes_the_newest(author: Author) -> None:
     assert [each["number"] for each in listed] == [3, 2, 1]
     assert listed[0] == made
     assert (made["filename"], made["summary"]) == ("first.xlsx", first["summary"])
-    files = [await author.service.get(each["file"], headers=author.headers) for each in (made, first)]
+    files = [
+        await author.service.get(each["file"], headers=author.headers) for each in (made, first)
+    ]
     assert files[0].content == files[1].content
     assert "town" in await author.xform(restored)
 
@@ -61,7 +70,9 @@ async def test_the_current_version_is_refused(author: Author) -> None:
 
 
 async def test_a_block_becomes_a_question_again(author: Author) -> None:
-    question = await author.post(name="Age", asset_type="question", content={**CONTENT, "survey": ROWS[1:]})
+    question = await author.post(
+        name="Age", asset_type="question", content={**CONTENT, "survey": ROWS[1:]}
+    )
     block = await author.patch(question, content=CONTENT)
     assert (question["asset_type"], block["asset_type"]) == ("question", "block")
     await restore(author, (await versions_of(author, question))[-1])
@@ -72,7 +83,9 @@ async def test_the_summary_of_the_collection_follows(author: Author) -> None:
     collection = await author.post(asset_type="collection", name="Library")
     rows = [{"type": "text", "name": "name", "label": ["Nom"]}]
     french = {**CONTENT, "survey": rows, "translations": ["French (fr)"]}
-    asset = await author.post(asset_type="block", name="B", content=french, parent=collection["uid"])
+    asset = await author.post(
+        asset_type="block", name="B", content=french, parent=collection["uid"]
+    )
     await author.patch(asset, content=CONTENT)
     assert (await author.get(collection["url"]))["summary"] == {"languages": []}
     await restore(author, (await versions_of(author, asset))[-1])
@@ -87,7 +100,9 @@ async def test_refusals(author: Author) -> None:
     assert (await restore(stranger, first, 404))["detail"].startswith("This form does not exist")
     share = {"user": "AnonymousUser", "permission": "view_asset"}
     path = f"{created['url']}permission-assignments/"
-    assert (await author.service.client.post(path, json=share, headers=author.headers)).status_code == 201
+    assert (
+        await author.service.client.post(path, json=share, headers=author.headers)
+    ).status_code == 201
     assert "change_asset" in (await restore(stranger, first, 403))["detail"]
     assert (await author.service.client.post(f"{first['url']}restore/")).status_code == 401
     unknown = {"url": f"{created['versions']}vNone/"}

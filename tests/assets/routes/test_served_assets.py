@@ -52,7 +52,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAssets]:
     data = tmp_path_factory.mktemp("served-assets")
     tokens = {}
     for user in ("amina", "omar"):
-        assert run_command("user", "create", user, "--password-stdin", data=data, stdin=PASSWORD).returncode == 0
+        assert (
+            run_command(
+                "user", "create", user, "--password-stdin", data=data, stdin=PASSWORD
+            ).returncode
+            == 0
+        )
         tokens[user] = run_command("token", "create", user, data=data).stdout.strip()
     with ServerProcess(data, "--import-workers", "1") as process, process.client() as client:
         client.headers["Authorization"] = f"Token {tokens['amina']}"
@@ -70,7 +75,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAssets]:
         for name in ("Household visit", "Health library"):
             [asset] = client.get(PATH, params={"q": f'name:"{name}"'}).json()["results"]
             given = {"user": "omar", "permission": "view_asset"}
-            assert client.post(f"{asset['url']}permission-assignments/", json=given).status_code == 201
+            assert (
+                client.post(f"{asset['url']}permission-assignments/", json=given).status_code == 201
+            )
         yield ServedAssets(process, tokens)
 
 
@@ -78,7 +85,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedAssets]:
 async def client(served: ServedAssets) -> AsyncIterator[httpx.AsyncClient]:
     hooks = {"response": [OpenAPIChecker.for_operations([]).check]}
     async with httpx.AsyncClient(
-        base_url=served.served.base_url, headers=served.headers("amina"), event_hooks=hooks, timeout=TIMEOUT_SECONDS
+        base_url=served.served.base_url,
+        headers=served.headers("amina"),
+        event_hooks=hooks,
+        timeout=TIMEOUT_SECONDS,
     ) as opened:
         yield opened
 
@@ -98,14 +108,21 @@ async def test_forms_look_like_drafts_without_submissions(client: httpx.AsyncCli
     by_type: dict[str, dict[str, Any]] = {}
     for asset in (await client.get(PATH)).json()["results"]:
         assert (asset["has_deployment"], asset["deployment__active"]) == (False, False)
-        assert (asset["deployment__submission_count"], asset["deployment__last_submission_time"]) == (0, None)
+        assert (
+            asset["deployment__submission_count"],
+            asset["deployment__last_submission_time"],
+        ) == (0, None)
         assert asset["deployment_status"] == ("draft" if asset["asset_type"] == "survey" else "-")
         assert asset["data"] == f"{asset['url']}data/"
-        assert (asset["owner_label"], asset["created_by"], asset["last_modified_by"]) == ("amina",) * 3
+        assert (asset["owner_label"], asset["created_by"], asset["last_modified_by"]) == (
+            "amina",
+        ) * 3
         assert (await client.get(asset["data"])).status_code == 404
         by_type[asset["asset_type"]] = asset
     bases = {kind: asset["url"].rstrip("/") for kind, asset in by_type.items()}
-    formats = {kind: [each["format"] for each in asset["downloads"]] for kind, asset in by_type.items()}
+    formats = {
+        kind: [each["format"] for each in asset["downloads"]] for kind, asset in by_type.items()
+    }
     assert formats == {
         "survey": ["xls", "xlsx", "xml"],
         "template": ["xls", "xlsx", "xml"],
@@ -119,29 +136,44 @@ async def test_forms_look_like_drafts_without_submissions(client: httpx.AsyncCli
     assert detail["xls_link"] == f"{bases['survey']}.xls"
     for key in ("data", "hooks_link", "exports", "paired_data"):
         assert (await client.get(detail[key])).status_code == 404
-    assert detail["deployed_versions"] == {"count": 0, "next": None, "previous": None, "results": []}
+    assert detail["deployed_versions"] == {
+        "count": 0,
+        "next": None,
+        "previous": None,
+        "results": [],
+    }
     assert (await client.get(by_type["collection"]["url"])).json()["xls_link"] is None
 
 
-async def test_children_and_access_types_of_collections(client: httpx.AsyncClient, served: ServedAssets) -> None:
+async def test_children_and_access_types_of_collections(
+    client: httpx.AsyncClient, served: ServedAssets
+) -> None:
     for user, access in (("amina", ["owned"]), ("omar", ["shared"])):
         headers = served.headers(user)
         listed = (await client.get(PATH, headers=headers)).json()["results"]
         [collection] = [asset for asset in listed if asset["asset_type"] == "collection"]
         assert (collection["children"], collection["access_types"]) == ({"count": 2}, access)
-        assert (await client.get(collection["url"], headers=headers)).json()["children"] == {"count": 2}
+        assert (await client.get(collection["url"], headers=headers)).json()["children"] == {
+            "count": 2
+        }
         others = [asset for asset in listed if asset["asset_type"] != "collection"]
-        assert all(asset["children"] == {"count": 0} and asset["access_types"] is None for asset in others)
+        assert all(
+            asset["children"] == {"count": 0} and asset["access_types"] is None for asset in others
+        )
 
 
 async def test_only_own_permissions(client: httpx.AsyncClient, served: ServedAssets) -> None:
     for user, count in (("omar", {1}), ("amina", {3, 4, 8})):
         both = [
-            (await client.get(PATH, params=parameters, headers=served.headers(user))).json()["results"]
+            (await client.get(PATH, params=parameters, headers=served.headers(user))).json()[
+                "results"
+            ]
             for parameters in ({}, {"current_user_permissions_only": "true"})
         ]
         for everything, own in zip(*both, strict=True):
-            expected = [each for each in everything["permissions"] if each["user"].endswith(f"/{user}/")]
+            expected = [
+                each for each in everything["permissions"] if each["user"].endswith(f"/{user}/")
+            ]
             assert own["permissions"] == expected
             assert len(expected) in count
             assert {**own, "permissions": []} == {**everything, "permissions": []}
@@ -152,14 +184,19 @@ async def test_only_own_permissions(client: httpx.AsyncClient, served: ServedAss
 
 async def test_collections_first(client: httpx.AsyncClient) -> None:
     async def names(**parameters: str) -> list[str]:
-        return [each["name"] for each in (await client.get(PATH, params=parameters)).json()["results"]]
+        return [
+            each["name"] for each in (await client.get(PATH, params=parameters)).json()["results"]
+        ]
 
     for ordering in ("name", "-name", "date_modified", "-date_modified"):
         plain = await names(ordering=ordering)
         first = await names(ordering=ordering, collections_first="true")
         assert first == ["Health library", *(name for name in plain if name != "Health library")]
         assert await names(ordering=ordering, collections_first="false") == plain
-        pages = [await names(ordering=ordering, collections_first="true", limit="3", page=str(n)) for n in (1, 2, 3)]
+        pages = [
+            await names(ordering=ordering, collections_first="true", limit="3", page=str(n))
+            for n in (1, 2, 3)
+        ]
         assert [name for page in pages for name in page] == first
 
 
@@ -170,7 +207,9 @@ async def test_pages_by_number(client: httpx.AsyncClient) -> None:
         for size in (1, 3, 50) if everything["count"] < 20 else (100, 50):
             found: list[Any] = []
             for number in range(1, ceil(everything["count"] / size) + 1):
-                page = (await client.get(path, params={"page": str(number), "page_size": str(size)})).json()
+                page = (
+                    await client.get(path, params={"page": str(number), "page_size": str(size)})
+                ).json()
                 assert page["count"] == everything["count"]
                 if page["next"]:
                     assert f"limit={size}&offset={number * size}" in page["next"]
@@ -178,7 +217,10 @@ async def test_pages_by_number(client: httpx.AsyncClient) -> None:
                 found += page["results"]
             assert found == everything["results"]
     offset = (await client.get(PATH, params={"page": "2", "page_size": "3", "offset": "5"})).json()
-    assert offset["results"] == (await client.get(PATH, params={"limit": "3", "offset": "5"})).json()["results"]
+    assert (
+        offset["results"]
+        == (await client.get(PATH, params={"limit": "3", "offset": "5"})).json()["results"]
+    )
     for name in ("page", "page_size"):
         for value in ("0", "-1", "x"):
             refused = await client.get(PATH, params={name: value})

@@ -27,7 +27,9 @@ def headers(served: ServerProcess) -> dict[str, str]:
 
 def post(served: ServerProcess, content: Any, **options: Any) -> httpx.Response:
     with served.client() as client:
-        return client.post(PATH, json={"name": "Visit", "content": content}, headers=headers(served), **options)
+        return client.post(
+            PATH, json={"name": "Visit", "content": content}, headers=headers(served), **options
+        )
 
 
 def stored_assets(served: ServerProcess) -> int:
@@ -89,7 +91,9 @@ def test_hostile_content(served: ServerProcess, name: str) -> None:
     body, status = HOSTILE[name]
     before = stored_assets(served)
     with served.client() as client:
-        response = client.post(PATH, content=body, headers={**headers(served), "Content-Type": "application/json"})
+        response = client.post(
+            PATH, content=body, headers={**headers(served), "Content-Type": "application/json"}
+        )
     assert response.status_code == status, response.text[:500]
     assert stored_assets(served) == before + (status == 201)
     if status == 400:
@@ -106,14 +110,20 @@ def test_libraries_are_loaded_in_the_sandbox_only(served: ServerProcess) -> None
 
 def test_time_limit(tmp_path: Path) -> None:
     """A check that takes too long is 503, and nothing is stored."""
-    with ServerProcess(tmp_path, "--demo", "--no-worker", environment={"FIELDGATE_IMPORT_SECONDS": "1s"}) as served:
-        assert descendants(children(served.process.pid)[0]) == [], "the sandbox starts with the first check"
+    with ServerProcess(
+        tmp_path, "--demo", "--no-worker", environment={"FIELDGATE_IMPORT_SECONDS": "1s"}
+    ) as served:
+        assert descendants(children(served.process.pid)[0]) == [], (
+            "the sandbox starts with the first check"
+        )
         created = post(served, form()).json()
         slow = form(SLOW_ROWS)
         with served.client() as client:
             for response in (
                 client.post(PATH, json={"content": slow}, headers=headers(served)),
-                client.patch(created["url"], json={"content": slow, "name": "New"}, headers=headers(served)),
+                client.patch(
+                    created["url"], json={"content": slow, "name": "New"}, headers=headers(served)
+                ),
             ):
                 assert (response.status_code, list(response.json())) == (503, ["detail"])
                 assert int(response.headers["Retry-After"]) > 0

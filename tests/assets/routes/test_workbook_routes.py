@@ -18,10 +18,26 @@ from tests.imports.xlsform import workbooks
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SURVEY: workbooks.Rows = [
-    ["type", "name", "label::English (en)", "label::Français (fr)", "hint::English (en)", "relevant", "note to self"],
+    [
+        "type",
+        "name",
+        "label::English (en)",
+        "label::Français (fr)",
+        "hint::English (en)",
+        "relevant",
+        "note to self",
+    ],
     ["start", "begun"],
     ["begin group", "home", "Home", "Maison"],
-    ["select_one roof or_other", "roof", "Roof?", None, "Look up", "", '=HYPERLINK("http://example.org")'],
+    [
+        "select_one roof or_other",
+        "roof",
+        "Roof?",
+        None,
+        "Look up",
+        "",
+        '=HYPERLINK("http://example.org")',
+    ],
     ["integer", "rooms", "Rooms", "Pièces", None, "${roof} = 'tin'"],
     ["end group"],
 ]
@@ -49,14 +65,18 @@ def stable(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, **rows, "settings": settings}
 
 
-async def new_asset(harness: ImportHarness, data: bytes, filename: str, **fields: str) -> dict[str, Any]:
+async def new_asset(
+    harness: ImportHarness, data: bytes, filename: str, **fields: str
+) -> dict[str, Any]:
     record = await harness.import_workbook(data, filename=filename, **fields)
     assert record["status"] == "complete", record
     return await harness.asset(record)
 
 
 async def download(harness: ImportHarness, path: str, **headers: str) -> httpx.Response:
-    return await harness.service.get(f"/api/v2/assets/{path}", headers={**harness.headers, **headers})
+    return await harness.service.get(
+        f"/api/v2/assets/{path}", headers={**harness.headers, **headers}
+    )
 
 
 def file_name(response: httpx.Response) -> str:
@@ -71,17 +91,25 @@ async def test_form_from_csv_is_written_as_a_workbook(harness: ImportHarness, su
     assert file_name(response) == "Homes.xlsx"
     book = load_workbook(io.BytesIO(response.content))
     assert book.sheetnames == ["survey", "choices", "settings"]
-    assert {cell.data_type for sheet in book for row in sheet.iter_rows() for cell in row if cell.value} == {"s"}
+    assert {
+        cell.data_type for sheet in book for row in sheet.iter_rows() for cell in row if cell.value
+    } == {"s"}
     again = await new_asset(harness, response.content, "again.xlsx")
     assert stable(again["content"]) == stable(asset["content"])
-    assert (again["name"], again["summary"]["row_count"]) == ("Homes", asset["summary"]["row_count"])
+    assert (again["name"], again["summary"]["row_count"]) == (
+        "Homes",
+        asset["summary"]["row_count"],
+    )
     assert await xform(harness, again) == await xform(harness, asset)
 
 
 async def xform(harness: ImportHarness, asset: dict[str, Any]) -> str:
     response = await download(harness, f"{asset['uid']}.xml")
     assert response.headers["Content-Type"].startswith("application/xml")
-    assert response.text == (await harness.service.get(asset["xform_link"], headers=harness.headers)).text
+    assert (
+        response.text
+        == (await harness.service.get(asset["xform_link"], headers=harness.headers)).text
+    )
     return response.text
 
 
@@ -103,24 +131,33 @@ async def test_uploaded_file_is_sent_if_it_is_that_kind_of_workbook(
     response = await download(harness, asset["uid"] + suffix)
     assert (response.content == data) == is_stored
     assert file_name(response) == name
-    assert response.headers["Content-Type"] == (XLSX if name.endswith(".xlsx") else "application/vnd.ms-excel")
+    assert response.headers["Content-Type"] == (
+        XLSX if name.endswith(".xlsx") else "application/vnd.ms-excel"
+    )
     assert "Content-Encoding" not in response.headers
 
 
 async def test_file_of_an_older_version_is_not_sent(harness: ImportHarness) -> None:
     first = workbooks.xlsx(SHEETS)
     asset = await new_asset(harness, first, "a.xlsx")
-    await harness.import_workbook(CSV.replace(b"Rooms", b"Chambers"), filename="b.csv", destination=asset["uid"])
+    await harness.import_workbook(
+        CSV.replace(b"Rooms", b"Chambers"), filename="b.csv", destination=asset["uid"]
+    )
     response = await download(harness, f"{asset['uid']}.xlsx")
     assert response.content != first
-    assert "Chambers" in {cell.value for row in load_workbook(io.BytesIO(response.content))["survey"] for cell in row}
+    assert "Chambers" in {
+        cell.value for row in load_workbook(io.BytesIO(response.content))["survey"] for cell in row
+    }
 
 
 @pytest.mark.parametrize("suffix", ["xls", "xlsx", "xml"])
 async def test_path_with_the_uid_twice(harness: ImportHarness, suffix: str) -> None:
     asset = await new_asset(harness, CSV, "homes.csv")
     uid = asset["uid"]
-    plain, twice = await download(harness, f"{uid}.{suffix}"), await download(harness, f"{uid}/{uid}.{suffix}")
+    plain, twice = (
+        await download(harness, f"{uid}.{suffix}"),
+        await download(harness, f"{uid}/{uid}.{suffix}"),
+    )
     assert (twice.status_code, twice.content) == (200, plain.content)
     assert (await download(harness, f"{uid}/another.{suffix}")).status_code == 404
 

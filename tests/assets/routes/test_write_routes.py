@@ -58,7 +58,9 @@ class Author(ImportHarness):
 
     async def count(self, table: Any) -> int:
         async with self.service.database.read_transaction() as connection:
-            return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
+            return int(
+                (await connection.execute(select(func.count()).select_from(table))).scalar_one()
+            )
 
 
 @pytest.fixture
@@ -85,7 +87,9 @@ async def test_content_becomes_what_an_import_gives(author: Author) -> None:
         )
     )  # fmt: skip
     response = await author.service.client.post(
-        PATH, json={"name": "Visit", "content": CONTENT, "tag_string": "a, b,,a"}, headers=author.headers
+        PATH,
+        json={"name": "Visit", "content": CONTENT, "tag_string": "a, b,,a"},
+        headers=author.headers,
     )
     assert response.status_code == 201
     created = response.json()
@@ -96,7 +100,9 @@ async def test_content_becomes_what_an_import_gives(author: Author) -> None:
     own = {"url", "uid", "version_id", "versions", "xform_link", "content", "permissions", "date_created",
            "date_modified", "settings", "tag_string", "data", "downloads", "embeds", "exports", "hooks_link",
            "paired_data", "version__content_hash", "xls_link"}  # fmt: skip
-    assert {key: created[key] for key in created.keys() - own} == {key: imported[key] for key in imported.keys() - own}
+    assert {key: created[key] for key in created.keys() - own} == {
+        key: imported[key] for key in imported.keys() - own
+    }
     assert (created["settings"], created["tag_string"]) == (DEFAULT_SETTINGS, "a,b")
     [version] = (await author.get(created["versions"]))["results"]
     assert (version["number"], version["file"], version["summary"]) == (1, None, created["summary"])
@@ -135,15 +141,23 @@ async def test_empty_asset(author: Author) -> None:
 async def test_default_type_and_name(author: Author) -> None:
     created = await author.post()
     assert (created["asset_type"], created["name"]) == ("survey", "")
-    titled = await author.post(name="Given", content={**CONTENT, "settings": {"form_title": "From  the form"}})
+    titled = await author.post(
+        name="Given", content={**CONTENT, "settings": {"form_title": "From  the form"}}
+    )
     assert titled["name"] == "From the form"
-    assert (await author.post(content={"settings": {"form_title": "T", "style": "pages"}}))["name"] == "T"
+    assert (await author.post(content={"settings": {"form_title": "T", "style": "pages"}}))[
+        "name"
+    ] == "T"
 
 
 @pytest.mark.parametrize(
     ("body", "status", "refusal"),
     [
-        ({"files": {"file": ("visit.xlsx", b"no workbook")}, "data": {"name": "Visit"}}, 400, "file"),
+        (
+            {"files": {"file": ("visit.xlsx", b"no workbook")}, "data": {"name": "Visit"}},
+            400,
+            "file",
+        ),
         ({"files": {"file": ("visit.xlsx", xlsx())}, "data": {"asset_type": "block"}}, 400, "file"),
         ({"files": {"file": ("visit.xlsx", xlsx())}, "data": {"content": "{}"}}, 400, "file"),
         ({"json": {"name": "Visit", "base64Encoded": "UEsDBA=="}}, 400, "base64Encoded"),
@@ -168,11 +182,15 @@ async def test_a_workbook_becomes_what_an_import_gives(author: Author) -> None:
     header, letters = ("type", "name", "label"), random.Random(1)
     warns = xlsx(survey=(header, ("text", "name", "Name?")), choices=(("list_name", "name"),))
     long = ["".join(letters.choices(string.ascii_letters, k=30_000)) for _ in range(5)]
-    large = xlsx(survey=(header, *(("note", f"n{number}", text) for number, text in enumerate(long))))
+    large = xlsx(
+        survey=(header, *(("note", f"n{number}", text) for number, text in enumerate(long)))
+    )
     assert len(large) > DEFAULT_MAX_BODY_BYTES
     for book in (xlsx(), warns, large):
         imported = await author.asset(await author.import_workbook(book, filename="visit.xlsx"))
-        response = await author.service.client.post(PATH, headers=author.headers, files={"file": ("visit.xlsx", book)})
+        response = await author.service.client.post(
+            PATH, headers=author.headers, files={"file": ("visit.xlsx", book)}
+        )
         assert response.status_code == 201, response.text
         created = response.json()
         assert created["name"] == imported["name"] == "visit"
@@ -184,13 +202,17 @@ async def test_a_workbook_becomes_what_an_import_gives(author: Author) -> None:
     bad = xlsx(survey=(("type", "name", "label"), ("florb", "name", "Name?")))
     before = await author.count(assets), await author.count(files)
     for book in (bad, xlsx(library=(("type", "name", "label"), ("text", "a", "A")))):
-        refused = await author.service.client.post(PATH, headers=author.headers, files={"file": ("visit.xlsx", book)})
+        refused = await author.service.client.post(
+            PATH, headers=author.headers, files={"file": ("visit.xlsx", book)}
+        )
         assert (refused.status_code, "problems" in refused.json()) == (400, True)
     assert (await author.count(assets), await author.count(files)) == before
 
 
 async def test_types_with_content(author: Author) -> None:
-    named: list[dict[str, Any]] = [{"type": "text", "label": ["Without a name"], "$autoname": "generated"}]
+    named: list[dict[str, Any]] = [
+        {"type": "text", "label": ["Without a name"], "$autoname": "generated"}
+    ]
     for rows, given, stored in (
         (named, "question", "question"),
         (named, "block", "question"),
@@ -231,7 +253,9 @@ async def test_invalid_fields(author: Author) -> None:
         assert list(await author.post(400, **body)) == [field], body
     anonymous = await author.service.client.post(PATH, json={"name": "x"})
     assert anonymous.status_code == 401
-    text = await author.service.client.post(PATH, content=b"{", headers=author.headers | {"Content-Type": "text/plain"})
+    text = await author.service.client.post(
+        PATH, content=b"{", headers=author.headers | {"Content-Type": "text/plain"}
+    )
     assert text.status_code == 415
     assert await author.count(assets) == before + 1
 
@@ -246,17 +270,25 @@ async def test_problems_are_those_of_a_workbook(author: Author) -> None:
     refused = await author.post(400, name="Bad", content={"survey": rows})
     assert set(refused) == {"content", "problems"}
     assert len(refused["content"]) == 1
-    places = [(each["sheet"], each["row"], each["column"], each["code"]) for each in refused["problems"]]
+    places = [
+        (each["sheet"], each["row"], each["column"], each["code"]) for each in refused["problems"]
+    ]
     assert ("survey", 2, "type", "unknown_type") in places
     assert ("survey", 3, "name", "duplicate_name") in places
     assert {place[1] for place in places} == {2, 3, 4}
     cells = ([row["type"], row["name"], row["label"][0], row.get("relevant")] for row in rows)
     sheet: Rows = [["type", "name", "label", "relevant"], *cells]
     imported = (await author.import_workbook(xlsx(survey=sheet)))["messages"]
-    assert [each["code"] for each in imported["problems"]] == [each["code"] for each in refused["problems"]]
-    assert [each["row"] for each in imported["problems"]] == [each["row"] + 1 for each in refused["problems"]]
+    assert [each["code"] for each in imported["problems"]] == [
+        each["code"] for each in refused["problems"]
+    ]
+    assert [each["row"] for each in imported["problems"]] == [
+        each["row"] + 1 for each in refused["problems"]
+    ]
     french = await author.service.client.post(
-        PATH, json={"content": {"survey": rows}}, headers={**author.headers, "Accept-Language": "fr"}
+        PATH,
+        json={"content": {"survey": rows}},
+        headers={**author.headers, "Accept-Language": "fr"},
     )
     assert french.json()["problems"][0]["message"] != refused["problems"][0]["message"]
     assert await author.count(assets) == 0
@@ -281,7 +313,9 @@ async def test_keys_of_front_ends_are_tolerated(author: Author) -> None:
 async def test_changed_content_is_a_new_version(author: Author) -> None:
     created = await author.post(name="Visit", content=CONTENT)
     more = {**CONTENT, "survey": [*ROWS, {"type": "note", "name": "end_note", "label": ["Thanks"]}]}
-    changed = await author.patch(created, content=json.dumps(more), name="Renamed", settings={"a": 1})
+    changed = await author.patch(
+        created, content=json.dumps(more), name="Renamed", settings={"a": 1}
+    )
     assert (changed["version_count"], changed["name"], changed["settings"]) == (
         2,
         "Renamed",
@@ -290,11 +324,15 @@ async def test_changed_content_is_a_new_version(author: Author) -> None:
     assert len(changed["content"]["survey"]) == 3
     assert "Thanks" in await author.xform(changed)
     assert changed["date_modified"] > created["date_modified"]
-    assert (await author.patch(changed, content=changed["content"]))["version_count"] == 3, "as an import does"
+    assert (await author.patch(changed, content=changed["content"]))["version_count"] == 3, (
+        "as an import does"
+    )
     bad = {**CONTENT, "survey": [{"type": "florb", "name": "x", "label": ["X"]}]}
     refused = await author.patch(changed, 400, content=bad, name="Not stored")
     assert [each["code"] for each in refused["problems"]] == ["unknown_type"]
-    assert [each["code"] for each in (await author.patch(changed, 400, content={}))["problems"]] == ["no_questions"]
+    assert [
+        each["code"] for each in (await author.patch(changed, 400, content={}))["problems"]
+    ] == ["no_questions"]
     assert (await author.get(created["url"]))["name"] == "Renamed"
     assert await author.count(versions) == 3
     collection = await author.post(asset_type="collection", name="Library")
@@ -314,13 +352,19 @@ async def test_empty_asset_becomes_a_survey(author: Author) -> None:
     assert changed["asset_type"] == "survey"
     assert {"codename": "view_submissions"} in changed["effective_permissions"]
     async with author.service.database.read_transaction() as connection:
-        entries = (await connection.execute(select(log.c.details).where(log.c.effect_count > 0))).scalars().all()
+        entries = (
+            (await connection.execute(select(log.c.details).where(log.c.effect_count > 0)))
+            .scalars()
+            .all()
+        )
     assert "import" in [details["act"] for details in entries]
 
 
 async def test_clone(author: Author) -> None:
     content = {**CONTENT, "settings": {"style": "pages"}}
-    source = await author.post(name="Visit", content=content, tag_string="a,b", settings={"sector": {"v": 1}})
+    source = await author.post(
+        name="Visit", content=content, tag_string="a,b", settings={"sector": {"v": 1}}
+    )
     changed = await author.patch(source, content={**content, "survey": ROWS[:1]})
     clone = await author.post(clone_from=source["url"])
     assert {key: clone[key] for key in ("name", "tag_string", "settings", "asset_type", "version_count")} == {
@@ -330,19 +374,34 @@ async def test_clone(author: Author) -> None:
     assert (clone["content"], clone["summary"]) == (changed["content"], changed["summary"])
     assert await author.xform(clone) == await author.xform(changed)
     old = await author.post(
-        clone_from=source["uid"], clone_from_version_id=source["version_id"], name="Old", tag_string="", settings={}
+        clone_from=source["uid"],
+        clone_from_version_id=source["version_id"],
+        name="Old",
+        tag_string="",
+        settings={},
     )
     assert (old["name"], old["tag_string"], old["summary"]) == ("Old", "", source["summary"])
     assert "<h:title>Old</h:title>" in await author.xform(old)
     template = await author.post(clone_from=source["uid"], asset_type="template")
-    assert (template["asset_type"], template["content"]["settings"]) == ("template", {"style": "pages"})
+    assert (template["asset_type"], template["content"]["settings"]) == (
+        "template",
+        {"style": "pages"},
+    )
     block = await author.post(clone_from=source["uid"], asset_type="block")
-    assert (block["asset_type"], block["content"]["settings"], block["xform_link"]) == ("question", {}, None)
+    assert (block["asset_type"], block["content"]["settings"], block["xform_link"]) == (
+        "question",
+        {},
+        None,
+    )
     survey = await author.post(clone_from=block["uid"], asset_type="survey")
     assert "What is your name?" in await author.xform(survey)
-    empty = await author.post(clone_from=(await author.post(asset_type="empty"))["uid"], name="Empty")
+    empty = await author.post(
+        clone_from=(await author.post(asset_type="empty"))["uid"], name="Empty"
+    )
     assert (empty["asset_type"], empty["content"]["survey"]) == ("empty", [])
-    assert "detail" in await author.post(404, clone_from=source["uid"], clone_from_version_id="vNone")
+    assert "detail" in await author.post(
+        404, clone_from=source["uid"], clone_from_version_id="vNone"
+    )
 
 
 async def test_clone_of_a_form_whose_root_is_its_uid_gets_its_own_root(author: Author) -> None:
@@ -362,13 +421,19 @@ async def test_clone_of_a_form_whose_root_is_its_uid_gets_its_own_root(author: A
 async def test_clone_needs_view_asset(author: Author) -> None:
     world = PermissionWorld(author.service)
     owner, viewer = await world.create_user(), await world.create_user()
-    source = await Author(author.service, owner.headers, author.worker).post(name="Visit", content=CONTENT)
+    source = await Author(author.service, owner.headers, author.worker).post(
+        name="Visit", content=CONTENT
+    )
     asset = await world.register_asset(source["uid"], owner)
     await world.grant(viewer, asset, "view_asset")
     hidden = await author.post(404, clone_from=source["uid"])
     missing = await author.post(404, clone_from="aKm3pVw8ZtQ2xYcRnB5dFh")
-    assert hidden["detail"].replace(source["uid"], "x") == missing["detail"].replace("aKm3pVw8ZtQ2xYcRnB5dFh", "x")
-    clone = await Author(author.service, viewer.headers, author.worker).post(clone_from=source["uid"])
+    assert hidden["detail"].replace(source["uid"], "x") == missing["detail"].replace(
+        "aKm3pVw8ZtQ2xYcRnB5dFh", "x"
+    )
+    clone = await Author(author.service, viewer.headers, author.worker).post(
+        clone_from=source["uid"]
+    )
     assert (clone["owner__username"], clone["status"]) == (viewer.username, "private")
     await world.grant(PUBLIC_USER, asset, "view_asset")
     assert (await author.post(clone_from=source["uid"]))["name"] == "Visit"
@@ -383,20 +448,29 @@ async def test_parent(author: Author) -> None:
     asset = await world.register_asset(collection["uid"], owner)
     await world.grant(viewer, asset, "view_asset")
     await world.grant(editor, asset, "change_asset")
-    content = {"survey": [{"type": "text", "label": ["A", "B"]}], "translations": ["English (en)", "French (fr)"]}
+    content = {
+        "survey": [{"type": "text", "label": ["A", "B"]}],
+        "translations": ["English (en)", "French (fr)"],
+    }
     for reference in (collection["url"], f"/api/v2/assets/{collection['uid']}/", collection["uid"]):
         created = await by_owner.post(asset_type="question", content=content, parent=reference)
         assert created["parent"] == collection["url"]
-    assert (await by_owner.get(collection["url"]))["summary"] == {"languages": ["English (en)", "French (fr)"]}
+    assert (await by_owner.get(collection["url"]))["summary"] == {
+        "languages": ["English (en)", "French (fr)"]
+    }
     by_editor = await Author(author.service, editor.headers, author.worker).post(
         asset_type="question", content=content, parent=collection["uid"]
     )
     assert by_editor["owner__username"] == editor.username
-    assert (await by_owner.get(by_editor["url"]))["parent"] == collection["url"], "the collection's owner sees it"
+    assert (await by_owner.get(by_editor["url"]))["parent"] == collection["url"], (
+        "the collection's owner sees it"
+    )
     before = await author.count(assets)
     survey = await by_owner.post(name="No collection")
     for user, reference in ((viewer, collection["uid"]), (owner, survey["uid"])):
-        refused = await Author(author.service, user.headers, author.worker).post(400, parent=reference)
+        refused = await Author(author.service, user.headers, author.worker).post(
+            400, parent=reference
+        )
         assert list(refused) == ["parent"]
     hidden = await author.post(400, parent=collection["uid"])
     missing = await author.post(400, parent="aKm3pVw8ZtQ2xYcRnB5dFh")
@@ -411,11 +485,19 @@ async def test_other_fields_of_a_large_body_stay_small(author: Author) -> None:
     large = "x" * 70_000
     created = await author.post(name="Visit")
     for body in ({"settings": {"a": large}}, {"tag_string": large}, {"unknown": large}):
-        response = await author.service.client.post(PATH, json={"content": CONTENT, **body}, headers=author.headers)
+        response = await author.service.client.post(
+            PATH, json={"content": CONTENT, **body}, headers=author.headers
+        )
         assert response.status_code == 413, body
-        form = {"content": json.dumps(CONTENT)} | {key: json.dumps(value) for key, value in body.items()}
-        assert (await author.service.client.post(PATH, data=form, headers=author.headers)).status_code == 413
-        assert (await author.service.client.patch(created["url"], json=body, headers=author.headers)).status_code == 413
+        form = {"content": json.dumps(CONTENT)} | {
+            key: json.dumps(value) for key, value in body.items()
+        }
+        assert (
+            await author.service.client.post(PATH, data=form, headers=author.headers)
+        ).status_code == 413
+        assert (
+            await author.service.client.patch(created["url"], json=body, headers=author.headers)
+        ).status_code == 413
     note = {"type": "note", "name": "long", "label": ["x" * 60_000]}
     assert await author.post(content={"survey": [note, {**note, "name": "longer"}]})
 
@@ -436,14 +518,18 @@ async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
         headers = {"Authorization": f"Token {await service.create_token()}"}
         author = Author(service, headers, ImportWorker(Settings(), service.database))
         for size in (101 * 1024, 400 * 1024):
-            assert list(await author.post(413, content=json.dumps(CONTENT) + " " * size)) == ["detail"]
+            assert list(await author.post(413, content=json.dumps(CONTENT) + " " * size)) == [
+                "detail"
+            ]
         await author.post(content=json.dumps(CONTENT) + " " * 90 * 1024)
         assert await author.count(assets) == 1
 
 
 async def test_settings_are_merged(author: Author) -> None:
     """As in KoboToolbox: what is not sent stays."""
-    created = await author.post(name="Visit", settings={"description": "d", "sector": {"value": "x"}})
+    created = await author.post(
+        name="Visit", settings={"description": "d", "sector": {"value": "x"}}
+    )
     changed = await author.patch(created, settings={"sector": {"value": "y"}})
     assert changed["settings"] == {**DEFAULT_SETTINGS, "description": "d", "sector": {"value": "y"}}
 
@@ -452,12 +538,20 @@ async def test_tags_are_changed(author: Author) -> None:
     """As KoboToolbox's own pages do: all tags are sent, and replace those before."""
     created = await author.post(name="Visit", content=CONTENT, tag_string="roof,wall")
     changed = await author.patch(created, tag_string="Wall, été,,Wall")
-    assert (changed["tag_string"], changed["name"], changed["version_count"]) == ("Wall,été", "Visit", 1)
+    assert (changed["tag_string"], changed["name"], changed["version_count"]) == (
+        "Wall,été",
+        "Visit",
+        1,
+    )
     assert (await author.get(created["url"]))["tag_string"] == "Wall,été"
     assert (await author.get(f"{PATH}?q=tags:roof"))["count"] == 0
     for term in ("tags:Wall", "tags__name__icontains:wal", 'tags__name__icontains:"ÉTÉ"'):
-        assert [each["uid"] for each in (await author.get(f"{PATH}?q={term}"))["results"]] == [created["uid"]], term
-    assert (await author.patch(created, name="Other"))["tag_string"] == "Wall,été", "what is not sent stays"
+        assert [each["uid"] for each in (await author.get(f"{PATH}?q={term}"))["results"]] == [
+            created["uid"]
+        ], term
+    assert (await author.patch(created, name="Other"))["tag_string"] == "Wall,été", (
+        "what is not sent stays"
+    )
     assert (await author.patch(created, content=CONTENT, tag_string="new"))["tag_string"] == "new"
     assert (await author.patch(created, tag_string=""))["tag_string"] == ""
     history = (await author.get(f"{created['url']}history/"))["results"]
@@ -471,7 +565,9 @@ async def test_tags_are_changed(author: Author) -> None:
 
 async def test_log_entry_of_many_long_tags_is_short(author: Author) -> None:
     """Changes of tags, again and again, must not fill the disk with entries."""
-    tags = [letter * 98 + f"{number:02}" for letter in "\U0001f600\U0001f601" for number in range(50)]
+    tags = [
+        letter * 98 + f"{number:02}" for letter in "\U0001f600\U0001f601" for number in range(50)
+    ]
     created = await author.post(name="Visit", tag_string=",".join(tags[:50]))
     changed = await author.patch(created, tag_string=",".join(tags[50:]))
     assert changed["tag_string"].split(",") == tags[50:]
@@ -490,7 +586,9 @@ async def test_invalid_tags_are_refused(author: Author) -> None:
     for language in ("en", "fr", "ar", "es"):
         for tags in (",".join(map(str, range(51))), "x" * 101):
             response = await author.service.client.patch(
-                created["url"], json={"tag_string": tags}, headers={**author.headers, "Accept-Language": language}
+                created["url"],
+                json={"tag_string": tags},
+                headers={**author.headers, "Accept-Language": language},
             )
             assert (response.status_code, list(response.json())) == (400, ["tag_string"])
             texts.update(response.json()["tag_string"])

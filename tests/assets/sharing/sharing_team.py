@@ -51,7 +51,9 @@ class SharingTeam:
         self.user_ids[name] = user_id
         return name
 
-    async def create_asset(self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None) -> str:
+    async def create_asset(
+        self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None
+    ) -> str:
         """Create an asset and return its uid."""
         async with self.service.database.transaction() as connection:
             collection = None if parent is None else await self.assets.find(connection, parent)
@@ -71,7 +73,12 @@ class SharingTeam:
     ) -> str:
         """Create an asset of the owner, shared with the manager, the editor and the viewer. Return its uid."""
         uid = await self.create_asset(asset_type, **given)
-        held = {"manager": "manage_asset", "editor": "change_asset", "viewer": "view_asset", **(extra_grants or {})}
+        held = {
+            "manager": "manage_asset",
+            "editor": "change_asset",
+            "viewer": "view_asset",
+            **(extra_grants or {}),
+        }
         new = [{"user": name, "permission": permission} for name, permission in held.items()]
         answer = await self.request_assignments(uid, "boss", "POST", "bulk/", json=new)
         assert answer.status_code == 200, answer.text
@@ -84,12 +91,16 @@ class SharingTeam:
     async def request_assignments(
         self, uid: str, by: str, method: str, rest: str = "", **options: Any
     ) -> httpx.Response:
-        return await self.request(by, method, f"/api/v2/assets/{uid}/permission-assignments/{rest}", **options)
+        return await self.request(
+            by, method, f"/api/v2/assets/{uid}/permission-assignments/{rest}", **options
+        )
 
     async def status(self, uid: str, by: str, method: str, rest: str = "", **options: Any) -> int:
         return (await self.request_assignments(uid, by, method, rest, **options)).status_code
 
-    async def grant(self, uid: str, name: str, *permissions: str, by: str = "owner", **more: Any) -> None:
+    async def grant(
+        self, uid: str, name: str, *permissions: str, by: str = "owner", **more: Any
+    ) -> None:
         for permission in permissions:
             body = {"user": name, "permission": permission, **more}
             answer = await self.request_assignments(uid, by, "POST", json=body)

@@ -48,14 +48,18 @@ async def asset(team: SharingTeam, *, is_public: bool) -> str:
 @pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
 async def test_visibility_by_caller(team: SharingTeam, is_public: bool) -> None:
     uid = await asset(team, is_public=is_public)
-    rows = {row["url"]: last_segment(row["user"]) for row in await team.list_assignments(uid, "boss")}
+    rows = {
+        row["url"]: last_segment(row["user"]) for row in await team.list_assignments(uid, "boss")
+    }
     for caller, expected in SEES.items():
         names = expected[is_public]
         answer = await team.request_assignments(uid, caller, "GET")
         table = await team.request_assignments(uid, caller, "GET", "csv/")
         if names is None:
             assert (answer.status_code, table.status_code) == (404, 404), caller
-            assert answer.json() == {"detail": "This form does not exist or is not shared with you."}
+            assert answer.json() == {
+                "detail": "This form does not exist or is not shared with you."
+            }
         else:
             assert {last_segment(row["user"]) for row in answer.json()} == names, caller
             assert {line.split(",")[0] for line in table.text.splitlines()[1:]} == names - {"owner"}
@@ -64,7 +68,11 @@ async def test_visibility_by_caller(team: SharingTeam, is_public: bool) -> None:
             assert seen == (200 if names and name in names else 404), (caller, name)
     for caller in ("boss", "owner", "manager"):
         assert await team.status(uid, caller, "GET", "history/") == 200
-    for caller, status in (("viewer", 403), ("editor", 403), ("stranger", 403 if is_public else 404)):
+    for caller, status in (
+        ("viewer", 403),
+        ("editor", 403),
+        ("stranger", 403 if is_public else 404),
+    ):
         assert await team.status(uid, caller, "GET", "history/") == status
 
 
@@ -79,7 +87,9 @@ async def test_authorization_precedes_validation(team: SharingTeam) -> None:
         ("POST", "csv/", {"json": {"mode": "x"}}),
     ]
     for method, rest, body in wrong:
-        statuses = [await team.status(uid, name, method, rest, **body) for name in ("stranger", "", "owner")]
+        statuses = [
+            await team.status(uid, name, method, rest, **body) for name in ("stranger", "", "owner")
+        ]
         assert statuses == [404, 401, 400], (method, rest)
         if method != "DELETE":  # every user may remove their own permissions
             assert await team.status(uid, "viewer", method, rest, **body) == 403
@@ -106,7 +116,11 @@ async def test_delete_authorization(team: SharingTeam) -> None:
             for query in ("?dry_run=true", ""):
                 answer = await team.request_assignments(uid, caller, "DELETE", f"{row}/{query}")
                 is_done = status == 204
-                assert answer.status_code == (200 if is_done and query else status), (caller, target, answer.text)
+                assert answer.status_code == (200 if is_done and query else status), (
+                    caller,
+                    target,
+                    answer.text,
+                )
                 assert (await team.snapshot(uid) != before) == (is_done and not query)
             if is_done:
                 uid = await asset(team, is_public=True)
@@ -120,7 +134,11 @@ async def test_clear_authorization(team: SharingTeam) -> None:
                 answer = await team.request_assignments(
                     uid, caller, "DELETE", f"bulk/{query}", json={"username": target}
                 )
-                assert answer.status_code == (200 if status == 204 and query else status), (caller, target, answer.text)
+                assert answer.status_code == (200 if status == 204 and query else status), (
+                    caller,
+                    target,
+                    answer.text,
+                )
             if status == 204:
                 assert target == "boss" or await team.permissions_of(uid, target) == set()
                 uid = await asset(team, is_public=True)
@@ -132,7 +150,9 @@ async def test_clear_authorization(team: SharingTeam) -> None:
     assert (await team.request_assignments(uid, "manager", "DELETE", "bulk/", json={})).json() == {
         "username": ["This field is required."]
     }
-    refused = await team.request_assignments(uid, "manager", "DELETE", "bulk/", json={"username": "owner"})
+    refused = await team.request_assignments(
+        uid, "manager", "DELETE", "bulk/", json={"username": "owner"}
+    )
     assert refused.json() == {"detail": "The owner's permissions cannot be removed."}
 
 

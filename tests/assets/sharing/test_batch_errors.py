@@ -18,8 +18,20 @@ async def test_invalid_batches(team: SharingTeam) -> None:
         ("viewer", "add", {}, 403, ["detail"]),
         ("owner", "add", {"users": ["bob", "owner"]}, 400, ["users"]),
         ("owner", "remove", {"users": ["bob", "owner"]}, 409, ["detail"]),
-        ("owner", "add", {"assets": [one, block], "permissions": ["add_submissions"]}, 400, ["permissions"]),
-        ("owner", "add", {"users": ["x", "gone"], "permissions": ["fly"]}, 400, ["permissions", "users"]),
+        (
+            "owner",
+            "add",
+            {"assets": [one, block], "permissions": ["add_submissions"]},
+            400,
+            ["permissions"],
+        ),
+        (
+            "owner",
+            "add",
+            {"users": ["x", "gone"], "permissions": ["fly"]},
+            400,
+            ["permissions", "users"],
+        ),
         ("owner", "add", {"permissions": [PARTIAL]}, 400, ["partial_permissions"]),
         ("owner", "add", {"assets": [], "users": [None]}, 400, ["assets", "users"]),
     ]
@@ -32,5 +44,7 @@ async def test_invalid_batches(team: SharingTeam) -> None:
             "owner", "POST", f"{BATCH_PATH}{action}/", json={**much, "permissions": [permission]}
         )
         assert answer.status_code == 400
-        assert answer.json()["detail"].startswith(f"This comes to {50 * 60 * 8} assignments; the limit is 20000 per")
+        assert answer.json()["detail"].startswith(
+            f"This comes to {50 * 60 * 8} assignments; the limit is 20000 per"
+        )
     assert [await team.snapshot(uid) for uid in (one, other, block)] == states

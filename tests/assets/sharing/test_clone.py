@@ -7,7 +7,13 @@ import pytest
 from fieldgate.accounts.tables import users
 from fieldgate.db import insert_rows
 from fieldgate.permissions.rules import owner_permissions
-from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment, user_url
+from tests.assets.sharing.sharing_team import (
+    BATCH_PATH,
+    PUBLIC,
+    SharingTeam,
+    last_segment,
+    user_url,
+)
 from tests.assets.sharing.test_effects import ASSET, BY_BOB, partial
 from tests.conftest import BASE_URL
 
@@ -24,23 +30,33 @@ async def test_clone_from_and_to_asset_in_collection(team: SharingTeam) -> None:
     )
     held = {name: await team.permissions_of(source, name) for name in ("ann", "bob", "viewer")}
     assert held == {"ann": {"view_asset", "view_submissions"}, "bob": ASSET, "viewer": set()}
-    cloned = await team.request_assignments(target, "owner", "PATCH", "clone/", json={"clone_from": source})
+    cloned = await team.request_assignments(
+        target, "owner", "PATCH", "clone/", json={"clone_from": source}
+    )
     assert cloned.status_code == 200, cloned.text
     assert {name: await team.permissions_of(target, name) for name in held} == held
     other = await team.create_asset()
     await team.grant(other, "viewer", "manage_asset")
-    cloned = await team.request_assignments(source, "owner", "PATCH", "clone/", json={"clone_from": other})
+    cloned = await team.request_assignments(
+        source, "owner", "PATCH", "clone/", json={"clone_from": other}
+    )
     assert cloned.status_code == 200, cloned.text
     assert {name: await team.permissions_of(source, name) for name in held} == {
         "ann": set(),
         "bob": set(),
         "viewer": owner_permissions("survey"),
     }
-    assert await team.status(source, "bob", "GET") == 404, "denied, although the collection or a team grants it"
+    assert await team.status(source, "bob", "GET") == 404, (
+        "denied, although the collection or a team grants it"
+    )
     assert await team.permissions_of(collection, "bob") == ASSET
-    again = await team.request_assignments(source, "owner", "PATCH", "clone/", json={"clone_from": target})
+    again = await team.request_assignments(
+        source, "owner", "PATCH", "clone/", json={"clone_from": target}
+    )
     assert again.status_code == 200, again.text
-    assert {name: await team.permissions_of(source, name) for name in held} == held, "no longer denied"
+    assert {name: await team.permissions_of(source, name) for name in held} == held, (
+        "no longer denied"
+    )
 
 
 async def test_clone(team: SharingTeam) -> None:
@@ -52,7 +68,9 @@ async def test_clone(team: SharingTeam) -> None:
     kept = await team.assignment_uid(target, "viewer", "view_asset")
     await team.grant(source, "viewer", "view_asset", by="ann")
     path = f"{BASE_URL}/api/v2/assets/{source}/"
-    answer = await team.request_assignments(target, "owner", "PATCH", "clone/", json={"clone_from": path})
+    answer = await team.request_assignments(
+        target, "owner", "PATCH", "clone/", json={"clone_from": path}
+    )
     assert answer.status_code == 200, answer.text
     assert answer.json() == await team.list_assignments(target)
     names = ("ann", "bob", "manager", "viewer", PUBLIC)
@@ -73,11 +91,15 @@ async def test_clone_copies_only_visible_assignments(team: SharingTeam) -> None:
     source, target = await team.create_shared_asset(), await team.create_asset(owner="ann")
     await team.grant(source, "ann", "view_asset")
     await team.grant(source, PUBLIC, "add_submissions")
-    answer = await team.request_assignments(target, "ann", "PATCH", "clone/", json={"clone_from": source})
+    answer = await team.request_assignments(
+        target, "ann", "PATCH", "clone/", json={"clone_from": source}
+    )
     assert answer.status_code == 200, answer.text
     names = ("owner", "manager", "editor", "viewer", PUBLIC)
     assert {
-        name: await team.permissions_of(target, name) for name in names if await team.permissions_of(target, name)
+        name: await team.permissions_of(target, name)
+        for name in names
+        if await team.permissions_of(target, name)
     } == {
         "owner": owner_permissions("survey"),
         PUBLIC: {"add_submissions"},
@@ -87,7 +109,9 @@ async def test_clone_copies_only_visible_assignments(team: SharingTeam) -> None:
 FILTERS = [{"url": "view_submissions", "filters": [{}]}]
 
 
-async def replace(team: SharingTeam, uid: str, by: str = "owner", query: str = "", **body: Any) -> tuple[int, Any]:
+async def replace(
+    team: SharingTeam, uid: str, by: str = "owner", query: str = "", **body: Any
+) -> tuple[int, Any]:
     answer = await team.request_assignments(uid, by, "PATCH", f"bulk/{query}", json=body)
     return answer.status_code, answer.json()
 
@@ -111,9 +135,15 @@ async def test_replaces_the_permissions_of_one_user(team: SharingTeam) -> None:
 async def test_partial_permissions(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     partials = [{"url": "change_submissions", "filters": [{"team": "north"}]}]
-    status, _ = await replace(team, uid, user="ann", permissions=["partial_submissions"], partial_permissions=partials)
+    status, _ = await replace(
+        team, uid, user="ann", permissions=["partial_submissions"], partial_permissions=partials
+    )
     assert status == 200
-    assert await team.permissions_of(uid, "ann") == {"add_submissions", "partial_submissions", "view_asset"}
+    assert await team.permissions_of(uid, "ann") == {
+        "add_submissions",
+        "partial_submissions",
+        "view_asset",
+    }
     assert (await replace(team, uid, user="ann", permissions=[]))[0] == 200
     assert await team.permissions_of(uid, "ann") == set()
 
@@ -159,7 +189,9 @@ async def bulk_users(team: SharingTeam) -> list[str]:
     return names
 
 
-async def test_a_thousand_users_in_every_kind_of_write(team: SharingTeam, bulk_users: list[str]) -> None:
+async def test_a_thousand_users_in_every_kind_of_write(
+    team: SharingTeam, bulk_users: list[str]
+) -> None:
     uid, small = await team.create_asset(), await team.create_asset()
 
     async def send(answer: Any) -> Any:
@@ -175,12 +207,17 @@ async def test_a_thousand_users_in_every_kind_of_write(team: SharingTeam, bulk_u
         assert listed == await team.list_assignments(uid)
     table = (await team.request_assignments(uid, "owner", "GET", "csv/")).content
     files = {"file": ("x.csv", table)}
-    reported = await send(team.request_assignments(uid, "owner", "POST", "csv/?mode=remove", files=files))
+    reported = await send(
+        team.request_assignments(uid, "owner", "POST", "csv/?mode=remove", files=files)
+    )
     assert reported["counts"] == {"removed": USERS * 4}
     body = {"assets": [uid, small], "users": bulk_users, "permissions": ["add_submissions"]}
     reported = await send(team.request("owner", "POST", f"{BATCH_PATH}add/", json=body))
     assert reported["counts"]["granted"] == USERS + USERS - 10
-    assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner", *bulk_users}
+    assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {
+        "owner",
+        *bulk_users,
+    }
     shown = await send(team.request("owner", "GET", f"/api/v2/assets/{uid}/"))
     assert shown["permissions"] == await team.list_assignments(uid)
     dry = await send(team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=[]))
@@ -190,7 +227,9 @@ async def test_a_thousand_users_in_every_kind_of_write(team: SharingTeam, bulk_u
 async def test_effects_are_limited(team: SharingTeam, bulk_users: list[str]) -> None:
     uids = [await team.create_asset() for _ in range(2)]
     body = {"assets": uids, "users": bulk_users, "permissions": ["manage_asset"]}
-    reported = (await team.request("owner", "POST", f"{BATCH_PATH}add/?dry_run=true", json=body)).json()
+    reported = (
+        await team.request("owner", "POST", f"{BATCH_PATH}add/?dry_run=true", json=body)
+    ).json()
     assert (reported["counts"], len(reported["effects"]), len(reported["result"])) == (
         {"granted": 16_000},
         10_000,

@@ -30,7 +30,14 @@ KINDS = ("batch_add", "batch_remove", "replace", "clone", "assign", "clear", "re
 WEIGHTS = (5, 4, 4, 4, 3, 2, 4, 2, 1, 3, 3, 3, 1)
 HOLDERS = ("ann", "bob", "viewer", "editor")
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset")
-EXPECTED_STATUSES = (200, 201, 204, 400, 403, 404)  # 400: cloned onto another type; 403, 404: deleted by another worker
+EXPECTED_STATUSES = (
+    200,
+    201,
+    204,
+    400,
+    403,
+    404,
+)  # 400: cloned onto another type; 403, 404: deleted by another worker
 
 
 class CollectionSet:
@@ -43,7 +50,9 @@ class CollectionSet:
 
     async def fill(self) -> None:
         self.collections = [await self.team.create_asset("collection") for _ in range(2)]
-        self.inside = [await self.team.create_asset(parent=each) for each in self.collections for _ in range(2)]
+        self.inside = [
+            await self.team.create_asset(parent=each) for each in self.collections for _ in range(2)
+        ]
 
     @property
     def all(self) -> list[str]:
@@ -52,7 +61,9 @@ class CollectionSet:
     async def recreate_asset(self, scope: int) -> None:
         """Replace a deleted asset; without a parent if the collection was deleted, too."""
         parent = self.collections[scope // 2]
-        self.inside[scope] = await self.team.create_asset(parent=parent if await self._exists(parent) else None)
+        self.inside[scope] = await self.team.create_asset(
+            parent=parent if await self._exists(parent) else None
+        )
 
     async def recreate_collection(self, scope: int) -> None:
         self.collections[scope] = await self.team.create_asset("collection")
@@ -60,48 +71,91 @@ class CollectionSet:
             await self.recreate_asset(each)
 
     async def _exists(self, uid: str) -> bool:
-        return (await self.team.request("owner", "GET", f"/api/v2/assets/{uid}/")).status_code == 200
+        return (
+            await self.team.request("owner", "GET", f"/api/v2/assets/{uid}/")
+        ).status_code == 200
 
 
-async def random_write(team: SharingTeam, collection_set: CollectionSet, rng: random.Random) -> list[httpx.Response]:
+async def random_write(
+    team: SharingTeam, collection_set: CollectionSet, rng: random.Random
+) -> list[httpx.Response]:
     kind = rng.choices(KINDS, WEIGHTS)[0]
-    uid, name, permission = rng.choice(collection_set.all), rng.choice(HOLDERS), rng.choice(PERMISSIONS)
+    uid, name, permission = (
+        rng.choice(collection_set.all),
+        rng.choice(HOLDERS),
+        rng.choice(PERMISSIONS),
+    )
     if kind in ("batch_add", "batch_remove"):
         some = rng.sample(collection_set.all, 4)  # in random order: locking must not depend on it
         body = {"assets": some, "users": rng.sample(HOLDERS, 2), "permissions": [permission]}
-        return [await team.request("owner", "POST", f"{BATCH_PATH}{kind.removeprefix('batch_')}/", json=body)]
+        return [
+            await team.request(
+                "owner", "POST", f"{BATCH_PATH}{kind.removeprefix('batch_')}/", json=body
+            )
+        ]
     if kind == "replace":
-        new = [{"user": each, "permission": rng.choice(PERMISSIONS)} for each in rng.sample(HOLDERS, 2)]
+        new = [
+            {"user": each, "permission": rng.choice(PERMISSIONS)} for each in rng.sample(HOLDERS, 2)
+        ]
         return [await team.request_assignments(uid, "owner", "POST", "bulk/", json=new)]
     if kind == "clone":
         source = rng.choice([each for each in collection_set.all if each != uid])
-        return [await team.request_assignments(uid, "owner", "PATCH", "clone/", json={"clone_from": source})]
+        return [
+            await team.request_assignments(
+                uid, "owner", "PATCH", "clone/", json={"clone_from": source}
+            )
+        ]
     if kind == "clear":
-        return [await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})]
+        return [
+            await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})
+        ]
     if kind == "rename":
-        return [await team.request("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": f"{rng.random()}"})]
+        return [
+            await team.request(
+                "owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": f"{rng.random()}"}
+            )
+        ]
     if kind == "delete":
         scope = rng.randrange(4)
-        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{collection_set.inside[scope]}/")
+        answer = await team.request(
+            "owner", "DELETE", f"/api/v2/assets/{collection_set.inside[scope]}/"
+        )
         await collection_set.recreate_asset(scope)
         return [answer]
     if kind == "delete collection":
         scope = rng.randrange(2)
-        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{collection_set.collections[scope]}/")
+        answer = await team.request(
+            "owner", "DELETE", f"/api/v2/assets/{collection_set.collections[scope]}/"
+        )
         await collection_set.recreate_collection(scope)
         return [answer]
     if kind in ("restore", "restore collection"):
-        uid = rng.choice(collection_set.collections if kind == "restore collection" else collection_set.inside)
+        uid = rng.choice(
+            collection_set.collections if kind == "restore collection" else collection_set.inside
+        )
         steps = (("DELETE", ""), ("POST", "undelete/"))
-        return [await team.request("owner", method, f"/api/v2/assets/{uid}/{path}") for method, path in steps]
+        return [
+            await team.request("owner", method, f"/api/v2/assets/{uid}/{path}")
+            for method, path in steps
+        ]
     if kind == "purge":
         await Trash(team.service.database, team.service.data_versions, days=30).purge(WORKER, now())
         return []
     if kind == "in bulk":
         payload: dict[str, Any] = {"asset_uids": rng.sample(collection_set.all, 3)}
-        bodies = [{"payload": {**payload, "action": action}} for action in ("delete", "undelete", "undelete")]
-        return [await team.request("owner", "POST", "/api/v2/assets/bulk/", json=body) for body in bodies]
-    return [await team.request_assignments(uid, "owner", "POST", json={"user": name, "permission": permission})]
+        bodies = [
+            {"payload": {**payload, "action": action}}
+            for action in ("delete", "undelete", "undelete")
+        ]
+        return [
+            await team.request("owner", "POST", "/api/v2/assets/bulk/", json=body)
+            for body in bodies
+        ]
+    return [
+        await team.request_assignments(
+            uid, "owner", "POST", json={"user": name, "permission": permission}
+        )
+    ]
 
 
 async def stored_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
@@ -113,7 +167,9 @@ async def stored_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple[s
     return dict(found)
 
 
-async def replayed_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
+async def replayed_permissions(
+    team: SharingTeam,
+) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """Return the same from the history, and check that every effect fits the state before it."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     async with team.service.database.read_transaction() as connection:
@@ -135,7 +191,11 @@ async def found_in_deleted_collections(team: SharingTeam) -> list[str]:
     deleted = assets.alias()
     inside = select(assets.c.uid).join_from(assets, deleted, deleted.c.id == assets.c.parent_id)
     async with team.service.database.read_transaction() as connection:
-        return list((await connection.execute(inside.where(is_live(), deleted.c.deleted_at.is_not(None)))).scalars())
+        return list(
+            (
+                await connection.execute(inside.where(is_live(), deleted.c.deleted_at.is_not(None)))
+            ).scalars()
+        )
 
 
 async def types(team: SharingTeam) -> dict[int, str]:
@@ -145,7 +205,9 @@ async def types(team: SharingTeam) -> dict[int, str]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2))
-async def test_concurrent_writes_to_collections_and_assets(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
+async def test_concurrent_writes_to_collections_and_assets(
+    teams: tuple[SharingTeam, SharingTeam], seed: int
+) -> None:
     team, beside = teams
     collection_set = CollectionSet(team)
     await collection_set.fill()

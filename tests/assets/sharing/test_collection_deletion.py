@@ -24,7 +24,9 @@ async def test_assets_of_others_leave_a_deleted_collection(team: SharingTeam, by
     preview = await team.request(by, "DELETE", path, params={"dry_run": "true"})
     assert preview.status_code == 200
     assert (preview.json()["dry_run"], preview.json()["deleted"]) == (True, 2)
-    assert [(each["uid"], each["name"], each["owner__username"]) for each in preview.json()["kept"]] == [
+    assert [
+        (each["uid"], each["name"], each["owner__username"]) for each in preview.json()["kept"]
+    ] == [
         (of_editor, "Visit", "editor"),
         (of_boss, "Visit", "boss"),
     ]
@@ -33,7 +35,9 @@ async def test_assets_of_others_leave_a_deleted_collection(team: SharingTeam, by
     deleted = await team.request(by, "DELETE", path)
     assert (deleted.status_code, deleted.content) == (204, b"")
     assert not await found(team, "boss", collection)
-    assert not await found(team, "boss", own), "what the owner of the collection owns is deleted with it"
+    assert not await found(team, "boss", own), (
+        "what the owner of the collection owns is deleted with it"
+    )
     kept = await team.request("editor", "GET", f"{LIST}{of_editor}/")
     assert kept.status_code == 200, "what others own stays"
     assert kept.json()["parent"] is None
@@ -46,7 +50,9 @@ async def test_assets_of_others_leave_a_deleted_collection(team: SharingTeam, by
         assert await team.permissions_of(of_editor, name) == set()
     assert await found(team, "ann", of_editor)
     assert kept.json()["status"] == "shared"
-    after = await team.request("editor", "GET", LIST, headers={"If-None-Match": listed.headers["ETag"]})
+    after = await team.request(
+        "editor", "GET", LIST, headers={"If-None-Match": listed.headers["ETag"]}
+    )
     assert [each["uid"] for each in after.json()["results"]] == [of_editor]
     assert (await team.request("editor", "DELETE", f"{LIST}{of_editor}/")).status_code == 204
 
@@ -54,9 +60,13 @@ async def test_assets_of_others_leave_a_deleted_collection(team: SharingTeam, by
 async def test_assets_that_are_hidden_from_the_caller_are_not_named(team: SharingTeam) -> None:
     collection = await team.create_shared_asset("collection")
     hidden = await team.create_asset(owner="editor", parent=collection)
-    answer = await team.request_assignments(hidden, "editor", "DELETE", "bulk/", json={"username": "owner"})
+    answer = await team.request_assignments(
+        hidden, "editor", "DELETE", "bulk/", json={"username": "owner"}
+    )
     assert answer.status_code == 204, answer.text
-    preview = await team.request("owner", "DELETE", f"{LIST}{collection}/", params={"dry_run": "true"})
+    preview = await team.request(
+        "owner", "DELETE", f"{LIST}{collection}/", params={"dry_run": "true"}
+    )
     assert (preview.json()["deleted"], preview.json()["kept"]) == (1, [])
     deleted = await team.request("owner", "DELETE", f"{LIST}{collection}/")
     assert (deleted.status_code, deleted.headers.get("Fieldgate-Kept")) == (204, None)

@@ -18,7 +18,9 @@ MANAGERS = ("mona", "milo")
 
 
 @pytest.fixture
-async def teams(start: StartService, database_url: str) -> AsyncIterator[tuple[SharingTeam, SharingTeam]]:
+async def teams(
+    start: StartService, database_url: str
+) -> AsyncIterator[tuple[SharingTeam, SharingTeam]]:
     """Two services on one database, like two processes."""
     async with start(database_url=database_url) as one, start(database_url=database_url) as other:
         team = await SharingTeam.create(one)
@@ -67,7 +69,10 @@ async def test_concurrent_replacements_are_atomic(teams: tuple[SharingTeam, Shar
     team = teams[0]
     uid = await team.create_asset()
     names = ("ann", "bob", "viewer", "editor")
-    lists = [[{"user": name, "permission": permission} for name in names] for permission in PERMISSIONS[3:5]]
+    lists = [
+        [{"user": name, "permission": permission} for name in names]
+        for permission in PERMISSIONS[3:5]
+    ]
     for _ in range(10):
         answers = await asyncio.gather(
             *(
@@ -82,7 +87,9 @@ async def test_concurrent_replacements_are_atomic(teams: tuple[SharingTeam, Shar
     await replay(team, uid)
 
 
-async def test_managers_remove_each_other_concurrently(teams: tuple[SharingTeam, SharingTeam]) -> None:
+async def test_managers_remove_each_other_concurrently(
+    teams: tuple[SharingTeam, SharingTeam],
+) -> None:
     """Only one of the two removals succeeds."""
     team = teams[0]
     uid = await team.create_asset()
@@ -102,7 +109,9 @@ async def test_managers_remove_each_other_concurrently(teams: tuple[SharingTeam,
     await replay(team, uid)
 
 
-async def test_manager_revoked_during_request_is_refused(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_manager_revoked_during_request_is_refused(
+    team: SharingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The caller loses the permission between the first check and the lock."""
     to = AssetAuthorizer.authorize
     new = {"user": "bob", "permission": "view_asset"}
@@ -122,7 +131,9 @@ async def test_manager_revoked_during_request_is_refused(team: SharingTeam, monk
             row = await team.assignment_uid(uid, "manager", permission)
             rest = rest.format(row=await team.assignment_uid(uid, "viewer", "view_asset"))
 
-            async def authorize_then_revoke(access: AssetAuthorizer, asked: str, caller: Caller) -> AuthorizedAsset:
+            async def authorize_then_revoke(
+                access: AssetAuthorizer, asked: str, caller: Caller
+            ) -> AuthorizedAsset:
                 found = await to(access, asked, caller)
                 if caller.username == "manager" and asked == uid:  # noqa: B023
                     monkeypatch.undo()

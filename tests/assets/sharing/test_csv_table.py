@@ -13,8 +13,12 @@ from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment
 PARTIAL = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": ["bob", 'a"b,c\n']}}]}]
 
 
-async def send(team: SharingTeam, uid: str, table: str | bytes, by: str = "owner", **fields: Any) -> httpx.Response:
-    return await team.request_assignments(uid, by, "POST", "csv/", files={"file": ("team.csv", table)}, data=fields)
+async def send(
+    team: SharingTeam, uid: str, table: str | bytes, by: str = "owner", **fields: Any
+) -> httpx.Response:
+    return await team.request_assignments(
+        uid, by, "POST", "csv/", files={"file": ("team.csv", table)}, data=fields
+    )
 
 
 async def test_table_round_trip_to_another_asset(team: SharingTeam) -> None:
@@ -60,9 +64,13 @@ async def test_table_is_named_after_the_asset_and_the_day(
     uid = await team.create_shared_asset()
     renamed = await team.request("boss", "PATCH", f"/api/v2/assets/{uid}/", json={"name": name})
     assert renamed.status_code == 200, renamed.text
-    answer = await team.request_assignments(uid, "owner", "GET", "csv/", headers={"Accept-Language": language})
+    answer = await team.request_assignments(
+        uid, "owner", "GET", "csv/", headers={"Accept-Language": language}
+    )
     day = datetime.now(UTC).date().isoformat()
-    expected = f"attachment; filename=\"{fallback}-{day}.csv\"; filename*=UTF-8''{quote(shown)}-{day}.csv"
+    expected = (
+        f"attachment; filename=\"{fallback}-{day}.csv\"; filename*=UTF-8''{quote(shown)}-{day}.csv"
+    )
     assert answer.headers["Content-Disposition"] == expected
 
 
@@ -71,15 +79,21 @@ async def test_table_dialects(team: SharingTeam) -> None:
     table = "\ufeffPermission;USER;note\r\n\r\nview_asset;bob;\r\n/api/v2/permissions/change_asset/;Ann;x\r\n;;\r\n"
     assert (await send(team, uid, table)).status_code == 200
     assert await team.permissions_of(uid, "ann") == {"view_asset", "change_asset"}
-    assert await team.permissions_of(uid, "bob") == await team.permissions_of(uid, "viewer") == {"view_asset"}, (
-        "existing assignments stay"
-    )
+    assert (
+        await team.permissions_of(uid, "bob")
+        == await team.permissions_of(uid, "viewer")
+        == {"view_asset"}
+    ), "existing assignments stay"
     tabs = "user\tpermission\nbob\tadd_submissions"
     for options in ({"json": {"text": tabs}}, {"data": {"text": tabs, "mode": "add"}}):
         assert await team.status(uid, "manager", "POST", "csv/", **options) == 200
     assert await team.permissions_of(uid, "bob") == {"view_asset", "add_submissions"}
     done = await team.request_assignments(
-        uid, "manager", "POST", "csv/?mode=remove", json={"text": "user,permission\nbob,view_asset\n"}
+        uid,
+        "manager",
+        "POST",
+        "csv/?mode=remove",
+        json={"text": "user,permission\nbob,view_asset\n"},
     )
     assert done.json()["counts"] == {"removed": 1}
 
@@ -105,9 +119,14 @@ async def test_invalid_tables(team: SharingTeam) -> None:
     for table, status, field in cases:
         for query in (False, True):
             path = f"csv/?dry_run={str(query).lower()}"
-            answer = await team.request_assignments(uid, "owner", "POST", path, files={"file": ("team.csv", table)})
+            answer = await team.request_assignments(
+                uid, "owner", "POST", path, files={"file": ("team.csv", table)}
+            )
             assert (answer.status_code, list(answer.json())) == (status, [field]), answer.text[:300]
-    neither_nor_both: list[dict[str, Any]] = [{"json": {}}, {"data": {"text": head}, "files": {"file": ("x", head)}}]
+    neither_nor_both: list[dict[str, Any]] = [
+        {"json": {}},
+        {"data": {"text": head}, "files": {"file": ("x", head)}},
+    ]
     for options in neither_nor_both:
         answer = await team.request_assignments(uid, "owner", "POST", "csv/", **options)
         assert answer.json() == {"file": ["Send a table, as file or as text."]}
@@ -133,8 +152,14 @@ async def test_no_formulas_with_other_separators(team: SharingTeam) -> None:
     await team.grant(uid, "bob", "partial_submissions", partial_permissions=evil)
     answer = await team.request_assignments(uid, "owner", "GET", "csv/")
     for separator in (",", ";", "\t"):
-        cells = [cell for row in csv.reader(answer.text.splitlines(), delimiter=separator) for cell in row]
-        assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "+", "-", "@"))], cells
+        cells = [
+            cell
+            for row in csv.reader(answer.text.splitlines(), delimiter=separator)
+            for cell in row
+        ]
+        assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "+", "-", "@"))], (
+            cells
+        )
     again = await send(team, uid, answer.content, mode="replace")
     assert (again.status_code, again.json()["counts"]) == (200, {})
 

@@ -26,31 +26,66 @@ def random_request(rng: random.Random) -> dict[str, Any]:
 
 
 def is_filtering(effect: dict[str, Any]) -> bool:
-    return last_segment(effect["permission"]) == "partial_submissions" and effect["effect"] in ("granted", "filtered")
+    return last_segment(effect["permission"]) == "partial_submissions" and effect["effect"] in (
+        "granted",
+        "filtered",
+    )
 
 
-async def random_write(team: SharingTeam, uid: str, other: str, rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+async def random_write(
+    team: SharingTeam, uid: str, other: str, rng: random.Random
+) -> tuple[str, str, dict[str, Any]]:
     """Return method, path and body of a random write."""
     base = f"/api/v2/assets/{uid}/permission-assignments/"
-    kind = rng.choice(("assign", "assign", "assign", "delete", "clear", "replace", "clone", "add", "remove", "csv"))
+    kind = rng.choice(
+        (
+            "assign",
+            "assign",
+            "assign",
+            "delete",
+            "clear",
+            "replace",
+            "clone",
+            "add",
+            "remove",
+            "csv",
+        )
+    )
     new = random_request(rng)
-    rows = [row for row in await team.list_assignments(uid, "boss") if last_segment(row["user"]) != "owner"]
+    rows = [
+        row
+        for row in await team.list_assignments(uid, "boss")
+        if last_segment(row["user"]) != "owner"
+    ]
     if kind == "delete" and rows:
         return "DELETE", base + last_segment(rng.choice(rows)["url"]) + "/", {}
     if kind == "clear":
         return "DELETE", base + "bulk/", {"json": {"username": new["user"]}}
     if kind == "replace":
-        return "POST", base + "bulk/", {"json": [random_request(rng) for _ in range(rng.randrange(4))]}
+        return (
+            "POST",
+            base + "bulk/",
+            {"json": [random_request(rng) for _ in range(rng.randrange(4))]},
+        )
     if kind == "clone":
         return "PATCH", base + "clone/", {"json": {"clone_from": other}}
     if kind in ("add", "remove"):
-        many = {"assets": [uid], "users": [new.pop("user"), "ann"], "permissions": [new.pop("permission")], **new}
+        many = {
+            "assets": [uid],
+            "users": [new.pop("user"), "ann"],
+            "permissions": [new.pop("permission")],
+            **new,
+        }
         if PUBLIC in many["users"] and kind == "add":
             many["permissions"] = ["view_asset"]
         return "POST", f"{BATCH_PATH}{kind}/", {"json": many}
     if kind == "csv":
         text = f"user,permission\n{new['user']},view_asset\nbob,add_submissions\n"
-        return "POST", base + "csv/", {"json": {"text": text, "mode": rng.choice(("add", "remove", "replace"))}}
+        return (
+            "POST",
+            base + "csv/",
+            {"json": {"text": text, "mode": rng.choice(("add", "remove", "replace"))}},
+        )
     return "POST", base, {"json": new}
 
 
@@ -87,10 +122,15 @@ async def test_dry_run_matches_run(team: SharingTeam, seed: int) -> None:
             [row.get(key) for key in KEYS] for row in new
         ]
         assert sum(dry["counts"].values()) == len(new)
-        assert {effect["user"]: effect["partial_permissions"] for effect in dry["effects"] if is_filtering(effect)} == {
+        assert {
+            effect["user"]: effect["partial_permissions"]
+            for effect in dry["effects"]
+            if is_filtering(effect)
+        } == {
             row["user"]: row["partial_permissions"]
             for row in await team.list_assignments(uid, "boss")
-            if "partial_permissions" in row and row["user"] in {each["user"] for each in filter(is_filtering, new)}
+            if "partial_permissions" in row
+            and row["user"] in {each["user"] for each in filter(is_filtering, new)}
         }
         for result in dry["result"]:
             assert await team.permissions_of(uid, last_segment(result["user"])) == {
@@ -113,18 +153,34 @@ async def test_batch_add_and_remove(team: SharingTeam) -> None:
     assert len(answer.json()["result"]) == 9
     for uid in uids:
         for name in ("ann", "bob", PUBLIC):
-            assert await team.permissions_of(uid, name) == {"view_asset", "view_submissions", "add_submissions"}
+            assert await team.permissions_of(uid, name) == {
+                "view_asset",
+                "view_submissions",
+                "add_submissions",
+            }
     again = (await team.request("owner", "POST", f"{BATCH_PATH}add/", json=body)).json()
     assert (again["counts"], again["effects"]) == ({}, [])
     answer = await team.request(
-        "owner", "POST", f"{BATCH_PATH}remove/", json={**body, "users": ["ann"], "permissions": ["view_asset"]}
+        "owner",
+        "POST",
+        f"{BATCH_PATH}remove/",
+        json={**body, "users": ["ann"], "permissions": ["view_asset"]},
     )
     assert answer.json()["counts"] == {"removed": 6}
     assert await team.permissions_of(uids[1], "ann") == {"add_submissions"}
     partial = [{"url": "view_submissions", "filters": [{"a": 1}]}]
-    body = {**body, "permissions": ["partial_submissions"], "users": ["bob"], "partial_permissions": partial}
+    body = {
+        **body,
+        "permissions": ["partial_submissions"],
+        "users": ["bob"],
+        "partial_permissions": partial,
+    }
     assert (await team.request("owner", "POST", f"{BATCH_PATH}add/", json=body)).status_code == 200
-    assert await team.permissions_of(uids[2], "bob") == {"view_asset", "add_submissions", "partial_submissions"}
+    assert await team.permissions_of(uids[2], "bob") == {
+        "view_asset",
+        "add_submissions",
+        "partial_submissions",
+    }
 
 
 NOT_HERE = "A dry run is not possible here; nothing was done."
@@ -175,11 +231,18 @@ async def test_dry_run_in_body_is_rejected(team: SharingTeam) -> None:
     for method, path, body in await writes(team, uid):
         for value in (True, "true", 1, "", "yes"):
             answer = await team.request("owner", method, path, json={**body, "dry_run": value})
-            assert (answer.status_code, answer.json()) == (400, {"dry_run": [IN_QUERY]}), (path, value)
+            assert (answer.status_code, answer.json()) == (400, {"dry_run": [IN_QUERY]}), (
+                path,
+                value,
+            )
     new = {"user": "bob", "permission": "view_asset", "dry_run": "true"}
     for sent in ({"data": new}, {"files": {name: (None, value) for name, value in new.items()}}):
-        assert (await team.request_assignments(uid, "owner", "POST", **sent)).json() == {"dry_run": [IN_QUERY]}
-    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[new])).json() == {"dry_run": [IN_QUERY]}
+        assert (await team.request_assignments(uid, "owner", "POST", **sent)).json() == {
+            "dry_run": [IN_QUERY]
+        }
+    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[new])).json() == {
+        "dry_run": [IN_QUERY]
+    }
     assert await team.snapshot(uid) == before
     for no in (False, None, "false"):
         assert await team.status(uid, "owner", "POST", json={**new, "dry_run": no}) == 201
@@ -197,8 +260,14 @@ async def test_dry_run_of_unsupported_operation_is_rejected(team: SharingTeam, q
     ):
         answer = await team.request("boss", method, f"{path}?{query}", json=body)
         assert (answer.status_code, answer.json()) == (400, {name: [NOT_HERE]}), path
-    answer = await team.request("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": "Other", name: True})
+    answer = await team.request(
+        "owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": "Other", name: True}
+    )
     assert answer.json() == {name: [NOT_HERE]}
-    assert (await team.request("owner", "GET", f"/api/v2/assets/{uid}/?{query}")).json()["name"] == "Visit"
-    gone = await team.request("owner", "DELETE", f"/api/v2/assets/{uid}/?dry_run=false", content=b"{")
+    assert (await team.request("owner", "GET", f"/api/v2/assets/{uid}/?{query}")).json()[
+        "name"
+    ] == "Visit"
+    gone = await team.request(
+        "owner", "DELETE", f"/api/v2/assets/{uid}/?dry_run=false", content=b"{"
+    )
     assert gone.status_code == 204

@@ -8,7 +8,13 @@ from sqlalchemy import select
 from fieldgate.db.log import log
 from fieldgate.permissions.rules import owner_permissions
 from tests.accounts.disabled_users import disable_user
-from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
+from tests.assets.sharing.sharing_team import (
+    PUBLIC,
+    SharingTeam,
+    last_segment,
+    permission_url,
+    user_url,
+)
 from tests.conftest import BASE_URL
 
 BY_BOB = {"_submitted_by": "bob"}
@@ -37,7 +43,9 @@ async def test_assign_grants_implied_permissions(team: SharingTeam) -> None:
     again = await team.request_assignments(
         uid, "owner", "POST", data={"user": "BOB", "permission": "change_submissions"}
     )
-    assert (again.status_code, again.json()) == (201, record), "an existing assignment is returned unchanged"
+    assert (again.status_code, again.json()) == (201, record), (
+        "an existing assignment is returned unchanged"
+    )
     assert len(await team.history(uid)) == 4
 
 
@@ -47,9 +55,14 @@ async def test_list_is_sorted_and_complete(team: SharingTeam) -> None:
     rows = await team.list_assignments(uid)
     named = [(last_segment(row["user"]), last_segment(row["permission"])) for row in rows]
     assert named == sorted(named)
-    assert {permission for name, permission in named if name == "owner"} == owner_permissions("survey")
+    assert {permission for name, permission in named if name == "owner"} == owner_permissions(
+        "survey"
+    )
     assert [name for name, _ in named].count("manager") == len(owner_permissions("survey"))
-    assert {permission for name, permission in named if name == PUBLIC} == {"view_asset", "view_submissions"}
+    assert {permission for name, permission in named if name == PUBLIC} == {
+        "view_asset",
+        "view_submissions",
+    }
     for row in rows:
         assert (await team.request("owner", "GET", row["url"])).json() == row, (
             "every assignment has a URL, the owner's too"
@@ -66,23 +79,49 @@ async def test_partial_permissions(team: SharingTeam) -> None:
     uid = await team.create_asset()
     named = {"user": "bob", "permission": "partial_submissions"}
     given = partial(("change_submissions", [BY_BOB]), ("delete_submissions", [{"_id": {"$gt": 5}}]))
-    created = await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": given})
+    created = await team.request_assignments(
+        uid, "owner", "POST", json={**named, "partial_permissions": given}
+    )
     record = created.json()
     assert created.status_code == 201, created.text
-    reported = {last_segment(each["url"]): each["filters"] for each in record["partial_permissions"]}
-    assert list(reported) == ["add_submissions", "view_submissions", "change_submissions", "delete_submissions"]
+    reported = {
+        last_segment(each["url"]): each["filters"] for each in record["partial_permissions"]
+    }
+    assert list(reported) == [
+        "add_submissions",
+        "view_submissions",
+        "change_submissions",
+        "delete_submissions",
+    ]
     assert reported["view_submissions"] == [BY_BOB, {"_id": {"$gt": 5}}]
     assert reported["add_submissions"] == [BY_BOB]
-    verbs = ["default", *(f"{verb}_submissions" for verb in ("view", "change", "delete", "validate"))]
+    verbs = [
+        "default",
+        *(f"{verb}_submissions" for verb in ("view", "change", "delete", "validate")),
+    ]
     assert list(record["label"]) == verbs
-    assert await team.permissions_of(uid, "bob") == {"view_asset", "add_submissions", "partial_submissions"}
+    assert await team.permissions_of(uid, "bob") == {
+        "view_asset",
+        "add_submissions",
+        "partial_submissions",
+    }
     other = {**named, "partial_permissions": partial(("view_submissions", [{}]))}
     changed = (await team.request_assignments(uid, "owner", "POST", json=other)).json()
-    assert (changed["url"], changed["partial_permissions"]) == (record["url"], partial(("view_submissions", [{}])))
+    assert (changed["url"], changed["partial_permissions"]) == (
+        record["url"],
+        partial(("view_submissions", [{}])),
+    )
     twice = partial(("view_submissions", [{"a": 1}]), ("view_submissions", [{"b": 2}]))
-    joined = (await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": twice})).json()
+    joined = (
+        await team.request_assignments(
+            uid, "owner", "POST", json={**named, "partial_permissions": twice}
+        )
+    ).json()
     assert joined["partial_permissions"] == partial(("view_submissions", [{"a": 1}, {"b": 2}]))
-    form = {**named, "partial_permissions": f'[{{"url": "{permission_url("view_submissions")}", "filters": [{{}}]}}]'}
+    form = {
+        **named,
+        "partial_permissions": f'[{{"url": "{permission_url("view_submissions")}", "filters": [{{}}]}}]',
+    }
     assert await team.status(uid, "owner", "POST", data=form) == 201, "forms contain it as JSON"
     gone = await team.request_assignments(
         uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/"
@@ -112,7 +151,10 @@ async def test_replace_all(team: SharingTeam) -> None:
     answer = await team.request_assignments(uid, "manager", "POST", "bulk/", json=new)
     assert answer.status_code == 200, answer.text
     assert answer.json() == await team.list_assignments(uid)
-    held = {name: await team.permissions_of(uid, name) for name in ("bob", "editor", "viewer", "manager", PUBLIC)}
+    held = {
+        name: await team.permissions_of(uid, name)
+        for name in ("bob", "editor", "viewer", "manager", PUBLIC)
+    }
     assert held == {
         "bob": {"view_asset", "add_submissions"},
         "editor": {"view_asset", "change_asset"},
@@ -122,13 +164,18 @@ async def test_replace_all(team: SharingTeam) -> None:
     }
     for row in answer.json():
         name, permission = last_segment(row["user"]), last_segment(row["permission"])
-        stays = (name, permission) in {("bob", "view_asset"), ("viewer", "view_asset")} or name in ("owner", "editor")
+        stays = (name, permission) in {("bob", "view_asset"), ("viewer", "view_asset")} or name in (
+            "owner",
+            "editor",
+        )
         assert (before.get(row["url"]) == row) == stays, "unchanged assignments keep their URL"
     assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[])).json() == [
         row for row in await team.list_assignments(uid) if last_segment(row["user"]) == "owner"
     ]
     await team.service.store.enable_user("ann")
-    assert await team.permissions_of(uid, "ann") == {"add_submissions"}, "disabled users are left alone"
+    assert await team.permissions_of(uid, "ann") == {"add_submissions"}, (
+        "disabled users are left alone"
+    )
 
 
 async def test_inherited_permissions(team: SharingTeam) -> None:
@@ -140,10 +187,16 @@ async def test_inherited_permissions(team: SharingTeam) -> None:
         for row in await team.list_assignments(uid)
     }
     assert {key for key in rows if key[0] != "owner"} == {
-        (name, permission) for name in ("ann", "bob") for permission in ("view_asset", "change_asset")
+        (name, permission)
+        for name in ("ann", "bob")
+        for permission in ("view_asset", "change_asset")
     }
-    assert last_segment(rows["bob", "view_asset"]) == await team.assignment_uid(collection, "bob", "view_asset")
-    assert last_segment(rows["ann", "view_asset"]) == await team.assignment_uid(collection, "ann", "view_asset")
+    assert last_segment(rows["bob", "view_asset"]) == await team.assignment_uid(
+        collection, "bob", "view_asset"
+    )
+    assert last_segment(rows["ann", "view_asset"]) == await team.assignment_uid(
+        collection, "ann", "view_asset"
+    )
     await team.grant(uid, "bob", "view_asset")
     twice = [
         row["url"]
@@ -154,7 +207,10 @@ async def test_inherited_permissions(team: SharingTeam) -> None:
     assert (await team.request("owner", "DELETE", rows["bob", "change_asset"])).status_code == 204
     assert await team.permissions_of(uid, "bob") == {"view_asset"}
     reported = await team.history(uid)
-    assert (reported[0]["effect"], last_segment(reported[0]["permission"])) == ("denied", "change_asset")
+    assert (reported[0]["effect"], last_segment(reported[0]["permission"])) == (
+        "denied",
+        "change_asset",
+    )
     assert (await team.request("owner", "DELETE", twice[0])).status_code == 204
     assert await team.permissions_of(uid, "bob") == set(), "deleting one of the two removes both"
     assert await team.status(uid, "bob", "GET") == 404
@@ -195,7 +251,9 @@ async def test_disabled_user_is_not_listed(team: SharingTeam) -> None:
 async def test_history(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "bob", "change_asset")
-    await team.request_assignments(uid, "boss", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/")
+    await team.request_assignments(
+        uid, "boss", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/"
+    )
     reported = await team.history(uid)
     keys = ("by", "act", "permission", "effect", "reason")
     assert [tuple(last_segment(each[key]) for key in keys) for each in reported] == [
@@ -206,7 +264,9 @@ async def test_history(team: SharingTeam) -> None:
     ]  # fmt: skip
     assert reported[0]["because"] == permission_url("view_asset")
     assert reported[0]["message"] == "change_asset: removed, as it requires view_asset."
-    french = await team.request_assignments(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
+    french = await team.request_assignments(
+        uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"}
+    )
     assert french.json()["count"] == 4
     assert french.json()["results"][0]["message"] != reported[0]["message"]
 
@@ -219,19 +279,28 @@ async def test_pages_of_the_history_are_cut_inside_entries(team: SharingTeam) ->
             await team.grant(asset, name, "manage_asset")
     whole = await team.history(uid)
     async with team.service.database.read_transaction() as connection:
-        rows = (await connection.execute(select(log).where(log.c.object_uid == uid, log.c.effect_count > 0))).all()
+        rows = (
+            await connection.execute(
+                select(log).where(log.c.object_uid == uid, log.c.effect_count > 0)
+            )
+        ).all()
     assert {(row.action, row.username, row.object_name, row.model_name) for row in rows} == {
         ("modify-user-permissions", "owner", rows[0].object_name, "asset")
     }
     assert [row.subject_name for row in rows] == ["bob", "viewer"]
     assert rows[0].details["before"] == []
     assert "manage_asset" in rows[0].details["after"]
-    assert all(row.user_uid.startswith("u") and row.subject_uid.startswith("u") and row.subject_id for row in rows)
+    assert all(
+        row.user_uid.startswith("u") and row.subject_uid.startswith("u") and row.subject_id
+        for row in rows
+    )
     assert sum(row.effect_count for row in rows) == len(whole)
     for limit in (1, 4, 7):
         pages = []
         for offset in range(0, len(whole) + limit, limit):
-            answer = await team.request_assignments(uid, "owner", "GET", f"history/?limit={limit}&offset={offset}")
+            answer = await team.request_assignments(
+                uid, "owner", "GET", f"history/?limit={limit}&offset={offset}"
+            )
             assert answer.json()["count"] == len(whole)
             pages += answer.json()["results"]
         assert pages == whole
@@ -258,7 +327,9 @@ async def test_log_has_words_for_the_public(
     else:
         await team.grant(uid, "AnonymousUser", asked)
     async with team.service.database.read_transaction() as connection:
-        query = select(log.c.action).where(log.c.object_uid == uid).order_by(log.c.id.desc()).limit(1)
+        query = (
+            select(log.c.action).where(log.c.object_uid == uid).order_by(log.c.id.desc()).limit(1)
+        )
         assert (await connection.execute(query)).scalar_one() == action
 
 
@@ -266,5 +337,10 @@ async def test_permissions_of_a_user_replaced_by_none(team: SharingTeam) -> None
     uid = await team.create_shared_asset()
     others = await team.permissions_of(uid, "viewer")
     body = {"user": "editor", "permissions": []}
-    assert (await team.request_assignments(uid, "owner", "PATCH", "bulk/", json=body)).status_code == 200
-    assert (await team.permissions_of(uid, "editor"), await team.permissions_of(uid, "viewer")) == (set(), others)
+    assert (
+        await team.request_assignments(uid, "owner", "PATCH", "bulk/", json=body)
+    ).status_code == 200
+    assert (await team.permissions_of(uid, "editor"), await team.permissions_of(uid, "viewer")) == (
+        set(),
+        others,
+    )

@@ -9,7 +9,13 @@ from sqlalchemy import select
 from fieldgate.assets.tables import assignments
 from fieldgate.db import now
 from fieldgate.db.log import log
-from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment, user_url
+from tests.assets.sharing.sharing_team import (
+    BATCH_PATH,
+    PUBLIC,
+    SharingTeam,
+    last_segment,
+    user_url,
+)
 
 END = "2099-12-31T23:59:59Z"
 LATER = "2100-06-30T12:00:00Z"
@@ -18,18 +24,26 @@ BOTH = {"change_asset", "view_asset"}
 
 async def ends(team: SharingTeam, uid: str, name: str = "ann") -> dict[str, str | None]:
     """The permissions of a user as listed, with their ends."""
-    rows = [row for row in await team.list_assignments(uid, "boss") if row["user"] == user_url(name)]
-    assert all(row.get("expires_at", END) is not None for row in rows), "the key is there only if it is set"
+    rows = [
+        row for row in await team.list_assignments(uid, "boss") if row["user"] == user_url(name)
+    ]
+    assert all(row.get("expires_at", END) is not None for row in rows), (
+        "the key is there only if it is set"
+    )
     return {last_segment(row["permission"]): row.get("expires_at") for row in rows}
 
 
 async def end_now(team: SharingTeam) -> None:
     async with team.service.database.transaction() as connection:
         has_end = assignments.c.expires_at.is_not(None)
-        await connection.execute(assignments.update().where(has_end).values(expires_at=now() - timedelta(seconds=1)))
+        await connection.execute(
+            assignments.update().where(has_end).values(expires_at=now() - timedelta(seconds=1))
+        )
 
 
-async def write(team: SharingTeam, uid: str, way: str, permission: str, **more: Any) -> dict[str, Any]:
+async def write(
+    team: SharingTeam, uid: str, way: str, permission: str, **more: Any
+) -> dict[str, Any]:
     """Give ann a permission in one of the ways; return the response to a dry run before."""
     one = {"user": "ann", "permission": permission, **more}
     many = {"assets": [uid], "users": ["ann"], "permissions": [permission], **more}
@@ -60,7 +74,9 @@ WAYS = ("single", "bulk", "user", "batch", "csv")
 async def test_every_way_to_assign_sets_and_removes_ends(team: SharingTeam, way: str) -> None:
     uid = await team.create_asset()
     preview = await write(team, uid, way, "change_asset", expires_at="2099-12-31")
-    assert [(each["effect"], each["expires_at"]) for each in preview["effects"]] == [("granted", END)] * 2
+    assert [(each["effect"], each["expires_at"]) for each in preview["effects"]] == [
+        ("granted", END)
+    ] * 2
     assert await ends(team, uid) == dict.fromkeys(BOTH, END)
     rows = await team.list_assignments(uid)
 
@@ -69,12 +85,17 @@ async def test_every_way_to_assign_sets_and_removes_ends(team: SharingTeam, way:
 
     preview = await write(team, uid, way, "change_asset", expires_at="2100-06-30T14:00:00+02:00")
     assert preview["counts"] == {"ends": 2}
-    assert {(last_segment(each["permission"]), each["reason"], each["expires_at"]) for each in preview["effects"]} == {
+    assert {
+        (last_segment(each["permission"]), each["reason"], each["expires_at"])
+        for each in preview["effects"]
+    } == {
         ("change_asset", "asked", LATER),
         ("view_asset", "implied", LATER),
     }
     assert await ends(team, uid) == dict.fromkeys(BOTH, LATER)
-    assert [row["url"] for row in await team.list_assignments(uid)] == [row["url"] for row in rows], "the same rows"
+    assert [row["url"] for row in await team.list_assignments(uid)] == [
+        row["url"] for row in rows
+    ], "the same rows"
 
     preview = await write(team, uid, way, "change_asset", expires_at=None)
     assert [each["expires_at"] for each in preview["effects"]] == [None, None]
@@ -83,13 +104,24 @@ async def test_every_way_to_assign_sets_and_removes_ends(team: SharingTeam, way:
 
 async def test_bulk_takes_an_end_for_each_entry_and_the_later_of_two(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    given = [("view_asset", LATER), ("change_asset", END), ("view_submissions", END), ("view_submissions", None)]
+    given = [
+        ("view_asset", LATER),
+        ("change_asset", END),
+        ("view_submissions", END),
+        ("view_submissions", None),
+    ]
     body = [{"user": "ann", "permission": each, "expires_at": end} for each, end in given]
     assert await team.status(uid, "owner", "POST", "bulk/", json=body) == 200
-    assert await ends(team, uid) == {"view_asset": None, "change_asset": END, "view_submissions": None}
+    assert await ends(team, uid) == {
+        "view_asset": None,
+        "change_asset": END,
+        "view_submissions": None,
+    }
 
 
-@pytest.mark.parametrize("given", ["2020-01-01", "2026-02-30", "tomorrow", "0001-01-01T00:00:00+14:00", 5, [], "\0"])
+@pytest.mark.parametrize(
+    "given", ["2020-01-01", "2026-02-30", "tomorrow", "0001-01-01T00:00:00+14:00", 5, [], "\0"]
+)
 @pytest.mark.parametrize("way", ["single", "batch", "csv"])
 async def test_invalid_ends_change_nothing(team: SharingTeam, given: Any, way: str) -> None:
     uid = await team.create_asset()
@@ -99,7 +131,11 @@ async def test_invalid_ends_change_nothing(team: SharingTeam, given: Any, way: s
     url, body, field = {
         "single": (path, one, "expires_at"),
         "batch": (f"{BATCH_PATH}add/", many, "expires_at"),
-        "csv": (f"{path}csv/", {"text": f"user,permission,expires_at\nann,view_asset,{given}"}, "line 2.expires_at"),
+        "csv": (
+            f"{path}csv/",
+            {"text": f"user,permission,expires_at\nann,view_asset,{given}"},
+            "line 2.expires_at",
+        ),
     }[way]
     answer = await team.request("owner", "POST", url, json=body, headers={"Accept-Language": "en"})
     assert answer.status_code == 400
@@ -113,11 +149,19 @@ async def test_csv_round_trip_with_ends(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "bob", "view_asset")
     before = (await team.request_assignments(uid, "owner", "GET", "csv/")).text
-    assert before.splitlines()[0].endswith("user,permission,filters"), "without ends, the table is as it was"
+    assert before.splitlines()[0].endswith("user,permission,filters"), (
+        "without ends, the table is as it was"
+    )
     await team.grant(uid, "ann", "change_asset", expires_at=END)
     table = (await team.request_assignments(uid, "owner", "GET", "csv/")).text
-    assert table.splitlines()[1:] == [f"ann,change_asset,,{END}", f"ann,view_asset,,{END}", "bob,view_asset,,"]
-    preview = await team.request_assignments(uid, "owner", "POST", "csv/?dry_run&mode=replace", json={"text": table})
+    assert table.splitlines()[1:] == [
+        f"ann,change_asset,,{END}",
+        f"ann,view_asset,,{END}",
+        "bob,view_asset,,",
+    ]
+    preview = await team.request_assignments(
+        uid, "owner", "POST", "csv/?dry_run&mode=replace", json={"text": table}
+    )
     assert preview.json()["effects"] == []
 
 
@@ -148,7 +192,9 @@ async def test_what_has_ended_can_be_given_again_or_denied(team: SharingTeam) ->
 
 @pytest.mark.parametrize("is_denied", [False, True])
 @pytest.mark.parametrize("way", ["", "bulk/"])
-async def test_collection_that_would_outlast_an_end_is_an_error(team: SharingTeam, way: str, is_denied: bool) -> None:
+async def test_collection_that_would_outlast_an_end_is_an_error(
+    team: SharingTeam, way: str, is_denied: bool
+) -> None:
     """A grant that ends would lift a denial for good, or nothing would end."""
     collection = await team.create_asset("collection")
     uid = await team.create_asset(parent=collection)
@@ -158,7 +204,9 @@ async def test_collection_that_would_outlast_an_end_is_an_error(team: SharingTea
     before = await ends(team, uid)
     for permission in ("view_asset", "change_asset"):
         body = {"user": "ann", "permission": permission, "expires_at": END}
-        answer = await team.request_assignments(uid, "owner", "POST", way, json=[body] if way else body)
+        answer = await team.request_assignments(
+            uid, "owner", "POST", way, json=[body] if way else body
+        )
         if permission == "view_asset" or is_denied:
             assert answer.status_code == 400, answer.text
             assert "the collection or a team passes view_asset on" in answer.text
@@ -175,9 +223,16 @@ async def test_manager_whose_access_ends_gives_nothing_that_lasts_longer(team: S
     ):
         body = {"user": name, "permission": permission, "expires_at": end}
         assert await team.status(uid, "bob", "POST", json=body) == 403
-    assert await team.status(uid, "bob", "POST", json={"user": "ann", "permission": "view_asset"}) == 403
+    assert (
+        await team.status(uid, "bob", "POST", json={"user": "ann", "permission": "view_asset"})
+        == 403
+    )
     await team.grant(uid, "ann", "view_asset", by="bob", expires_at=END)
-    assert (await ends(team, uid))["view_asset"] == (await ends(team, uid, "bob"))["manage_asset"] == END
+    assert (
+        (await ends(team, uid))["view_asset"]
+        == (await ends(team, uid, "bob"))["manage_asset"]
+        == END
+    )
 
 
 async def test_what_a_cut_permission_implies_ends_with_it(team: SharingTeam) -> None:
@@ -195,7 +250,9 @@ async def test_explanations_say_when_access_ends(team: SharingTeam) -> None:
     await team.grant(uid, PUBLIC, "view_submissions", expires_at=LATER)
 
     async def explain(name: str, permission: str) -> list[tuple[str, str | None]]:
-        answer = await team.request_assignments(uid, "owner", "GET", f"explain/?user={name}&permission={permission}")
+        answer = await team.request_assignments(
+            uid, "owner", "GET", f"explain/?user={name}&permission={permission}"
+        )
         assert answer.json()["allowed"] == (answer.json()["rules"][0]["rule"] != "nothing")
         return [(rule["rule"], rule.get("expires_at")) for rule in answer.json()["rules"]]
 
@@ -212,7 +269,11 @@ async def test_history_and_log_have_ends(team: SharingTeam) -> None:
     await team.grant(uid, "ann", "change_asset", expires_at=END)
     await team.grant(uid, "ann", "change_asset", expires_at=None)
     await team.grant(uid, "ann", "change_asset", "manage_asset")
-    effects = [(each["effect"], each["expires_at"]) for each in await team.history(uid) if "expires_at" in each]
+    effects = [
+        (each["effect"], each["expires_at"])
+        for each in await team.history(uid)
+        if "expires_at" in each
+    ]
     assert effects == [("ends", None)] * 2 + [("granted", END)] * 2
     async with team.service.database.read_transaction() as connection:
         changes = select(log.c.details).where(log.c.effect_count > 0).order_by(log.c.id)
@@ -240,4 +301,6 @@ async def test_an_end_that_passes_during_the_request_is_an_error(team: SharingTe
         answer = await team.request_assignments(uid, "owner", "POST", json=body)
         assert answer.status_code in (201, 400), answer.text
         if answer.status_code == 201:
-            assert datetime.fromisoformat(answer.json()["expires_at"]) == datetime.fromisoformat(end)
+            assert datetime.fromisoformat(answer.json()["expires_at"]) == datetime.fromisoformat(
+                end
+            )

@@ -31,7 +31,10 @@ class InviteWorld:
     async def set_up(self) -> None:
         create = self.world.create_user
         self.people = {name: await create(username=name) for name in ("omar", "amina", "zoe")}
-        self.people |= {"root": await create(username="root", is_superuser=True), "nobody": PUBLIC_USER}
+        self.people |= {
+            "root": await create(username="root", is_superuser=True),
+            "nobody": PUBLIC_USER,
+        }
         self.omar, self.amina, self.zoe = (self.people[name] for name in ("omar", "amina", "zoe"))
         self.collection = await self.world.create_asset(self.omar, "collection")
         self.survey = await self.world.create_asset(self.omar, "survey", self.collection)
@@ -41,7 +44,9 @@ class InviteWorld:
     async def send(self, method: str, path: str, by: WorldUser, body: Any = None) -> httpx.Response:
         return await self.service.request(method, path, json=body, headers=by.headers)
 
-    async def offer(self, *offered: WorldAsset, to: str = "amina", by: WorldUser | None = None) -> httpx.Response:
+    async def offer(
+        self, *offered: WorldAsset, to: str = "amina", by: WorldUser | None = None
+    ) -> httpx.Response:
         body = {"recipient": to, "assets": [each.uid for each in offered]}
         return await self.send("POST", INVITES, by or self.omar, body)
 
@@ -89,8 +94,13 @@ async def test_invitations_in_the_history_of_a_form(scene: InviteWorld) -> None:
     assert (await scene.answer(await scene.invite(), "cancelled")).status_code == 200
     for name, actions in (("zoe", []), ("omar", ["transfer-cancel", "transfer-invite"])):
         for query in ("", "?q=action:transfer-invite OR action:transfer-cancel"):
-            found = (await scene.send("GET", f"{scene.survey.path}history/{query}", scene.people[name])).json()
-            assert (found["count"], [each["action"] for each in found["results"]]) == (len(actions), actions)
+            found = (
+                await scene.send("GET", f"{scene.survey.path}history/{query}", scene.people[name])
+            ).json()
+            assert (found["count"], [each["action"] for each in found["results"]]) == (
+                len(actions),
+                actions,
+            )
         listed = await scene.send("GET", f"{scene.survey.path}history/actions/", scene.people[name])
         assert listed.json() == {"actions": sorted(actions)}
 
@@ -102,7 +112,9 @@ async def test_filters_of_the_list(scene: InviteWorld) -> None:
         ("omar", "", 2), ("omar", "?received=false", 2), ("omar", "?received=true", 0), ("amina", "?received=true", 2),
         ("amina", "?received=true&status=pending", 1), ("omar", "?status=declined", 1), ("zoe", "?status=pending", 0),
     ):  # fmt: skip
-        assert (await scene.send("GET", INVITES + query, scene.people[by])).json()["count"] == count, (by, query)
+        assert (await scene.send("GET", INVITES + query, scene.people[by])).json()[
+            "count"
+        ] == count, (by, query)
     assert (await scene.send("GET", f"{INVITES}?status=open", scene.omar)).status_code == 400
 
 
@@ -112,23 +124,51 @@ async def test_accepting_moves_everything_at_once(scene: InviteWorld) -> None:
     record = created.json()
     path = record["url"].removeprefix(BASE_URL)
     assert (created.status_code, created.headers["Location"]) == (201, record["url"])
-    assert list(record) == ["url", "sender", "recipient", "status", "date_created", "date_modified", "transfers"]
-    assert (record["sender"][-6:], record["recipient"][-7:], record["status"]) == ("/omar/", "/amina/", "pending")
+    assert list(record) == [
+        "url",
+        "sender",
+        "recipient",
+        "status",
+        "date_created",
+        "date_modified",
+        "transfers",
+    ]
+    assert (record["sender"][-6:], record["recipient"][-7:], record["status"]) == (
+        "/omar/",
+        "/amina/",
+        "pending",
+    )
     keys = ["url", "asset", "asset__name", "status", "error", "date_modified"]
     assert [list(each) for each in record["transfers"]] == [keys, keys]
-    expected = {"invite": record["url"], "sender": "omar", "recipient": "amina", "status": "pending"}
-    seen = {name: await scene.ownership(scene.people[name]) for name in ("omar", "amina", "root", "zoe")}
+    expected = {
+        "invite": record["url"],
+        "sender": "omar",
+        "recipient": "amina",
+        "status": "pending",
+    }
+    seen = {
+        name: await scene.ownership(scene.people[name]) for name in ("omar", "amina", "root", "zoe")
+    }
     assert seen == {"omar": expected, "amina": expected, "root": expected, "zoe": None}
     kept = [row for row in await scene.rows(assignments) if row.user_id == scene.zoe.id]
     done = (await scene.answer(path, "accepted")).json()
-    assert (done["status"], [each["status"] for each in done["transfers"]]) == ("complete", ["success"] * 2)
+    assert (done["status"], [each["status"] for each in done["transfers"]]) == (
+        "complete",
+        ["success"] * 2,
+    )
     for asset in (scene.survey, scene.block):
         found = (await scene.send("GET", asset.path, scene.amina)).json()
-        assert (found["owner__username"], found["parent"], found["project_ownership"]) == ("amina", None, None)
+        assert (found["owner__username"], found["parent"], found["project_ownership"]) == (
+            "amina",
+            None,
+            None,
+        )
         held = {row.permission for row in await scene.rows(assignments)
                 if (row.asset_id, row.user_id) == (asset.id, scene.omar.id)}  # fmt: skip
         assert held == rules.with_implied(["manage_asset"], asset.asset_type)
-        assert (await scene.send("PATCH", asset.path, scene.omar, {"name": "Still mine to edit"})).status_code == 200
+        assert (
+            await scene.send("PATCH", asset.path, scene.omar, {"name": "Still mine to edit"})
+        ).status_code == 200
         assert (await scene.send("DELETE", asset.path, scene.omar)).status_code == 403
     assert (await scene.owners())[scene.collection.uid] == scene.omar.id
     stored = await scene.rows(assignments)
@@ -136,7 +176,9 @@ async def test_accepting_moves_everything_at_once(scene: InviteWorld) -> None:
     assert not [row for row in stored if row.user_id == scene.amina.id]
     entries = [(row.object_uid, row.subject_name, row.username) for row in await scene.rows(log)
                if row.action == "transfer"]  # fmt: skip
-    assert sorted(entries) == sorted((each.uid, "amina", "amina") for each in (scene.survey, scene.block))
+    assert sorted(entries) == sorted(
+        (each.uid, "amina", "amina") for each in (scene.survey, scene.block)
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +193,10 @@ async def test_who_may_answer(scene: InviteWorld, status: str, allowed: str, ref
         answer = await scene.answer(path, status, scene.people[name])
         assert answer.status_code == expected.get(name, 403), name
     assert (await scene.answer(path, "complete")).status_code == 400
-    assert ((await scene.send("GET", path, scene.omar)).json()["status"], await scene.owners()) == ("pending", before)
+    assert ((await scene.send("GET", path, scene.omar)).json()["status"], await scene.owners()) == (
+        "pending",
+        before,
+    )
     assert (await scene.answer(path, status, scene.people[allowed])).status_code == 200
 
 
@@ -166,7 +211,10 @@ async def test_ended_invitation_cannot_be_answered_again(scene: InviteWorld, how
     assert (await scene.send("DELETE", path, scene.omar)).status_code == 409
     record = (await scene.send("GET", path, scene.amina)).json()
     states = ("complete", "success") if how == "accepted" else (how, "cancelled")
-    assert (record["status"], {each["status"] for each in record["transfers"]}) == (states[0], {states[1]})
+    assert (record["status"], {each["status"] for each in record["transfers"]}) == (
+        states[0],
+        {states[1]},
+    )
     assert (await scene.owners(), await scene.ownership(scene.omar)) == (owners, None)
     if how != "accepted":
         assert set(owners.values()) == {scene.omar.id}
@@ -192,7 +240,10 @@ async def test_answers_at_the_same_time(scene: InviteWorld) -> None:
 
 
 async def test_one_asset_in_two_invitations_at_the_same_time(scene: InviteWorld) -> None:
-    codes = [answer.status_code for answer in await asyncio.gather(*(scene.offer(scene.survey) for _ in range(4)))]
+    codes = [
+        answer.status_code
+        for answer in await asyncio.gather(*(scene.offer(scene.survey) for _ in range(4)))
+    ]
     assert sorted(codes) == [201, 400, 400, 400]
 
 
@@ -200,7 +251,10 @@ async def test_one_asset_in_two_invitations_at_the_same_time(scene: InviteWorld)
 async def test_recipients_that_do_not_exist_are_all_alike(scene: InviteWorld, name: str) -> None:
     await scene.world.disable(await scene.world.create_user(username="gone"))
     answer = await scene.offer(scene.survey, to=name)
-    assert (answer.status_code, answer.json()) == (400, {"recipient": [f"There is no user {name}."]})
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {"recipient": [f"There is no user {name}."]},
+    )
 
 
 async def test_invalid_offers(scene: InviteWorld) -> None:
@@ -211,7 +265,10 @@ async def test_invalid_offers(scene: InviteWorld) -> None:
     await scene.change(assets, assets.c.id == trashed.id, deleted_at=now())
     for asset in (foreign, unknown, trashed):
         answer = await scene.offer(scene.survey, asset)
-        assert (answer.status_code, answer.json()) == (400, {"assets": [f"You own no form {asset.uid}."]})
+        assert (answer.status_code, answer.json()) == (
+            400,
+            {"assets": [f"You own no form {asset.uid}."]},
+        )
     for by in (scene.zoe, scene.people["root"]):  # a manager, a superuser
         assert list((await scene.offer(scene.survey, by=by)).json()) == ["assets"]
     assert list((await scene.offer(scene.survey, to="OMAR")).json()) == ["recipient"]
@@ -220,7 +277,9 @@ async def test_invalid_offers(scene: InviteWorld) -> None:
     assert (await scene.offer(scene.survey, by=PUBLIC_USER)).status_code == 401
     await scene.invite(scene.survey)
     taken = await scene.offer(scene.block, scene.survey)
-    assert taken.json() == {"assets": [f"{scene.survey.uid} is part of another invitation. Cancel that one first."]}
+    assert taken.json() == {
+        "assets": [f"{scene.survey.uid} is part of another invitation. Cancel that one first."]
+    }
     assert len(await scene.rows(ownership_invites)) == 1
 
 
@@ -263,7 +322,8 @@ async def test_recipient_who_leaves_at_the_same_time(scene: InviteWorld) -> None
     uid = (await scene.send("GET", "/me/", scene.amina)).json()["uid"]
     auth, body = httpx.BasicAuth("amina", PASSWORD), {"confirm": uid}
     accepted, left = await asyncio.gather(
-        scene.answer(path, "accepted"), scene.service.request("DELETE", "/me/", json=body, auth=auth)
+        scene.answer(path, "accepted"),
+        scene.service.request("DELETE", "/me/", json=body, auth=auth),
     )
     owner = (await scene.owners())[scene.survey.uid]
     if left.status_code == 204:
@@ -285,16 +345,23 @@ async def test_trash_ends_transfers(scene: InviteWorld) -> None:
 
 @pytest.mark.parametrize("is_seen", [False, True])
 @pytest.mark.parametrize("how", ["answer", "trash"])
-async def test_cancelled_invitation_that_nobody_saw_is_dropped(scene: InviteWorld, how: str, is_seen: bool) -> None:
+async def test_cancelled_invitation_that_nobody_saw_is_dropped(
+    scene: InviteWorld, how: str, is_seen: bool
+) -> None:
     path = await scene.invite(scene.block)
-    assert (await scene.send("GET", path, scene.omar)).status_code == 200, "its sender does not count"
+    assert (await scene.send("GET", path, scene.omar)).status_code == 200, (
+        "its sender does not count"
+    )
     if is_seen:
         assert (await scene.send("GET", INVITES, scene.amina)).json()["count"] == 1
     if how == "trash":
         assert (await scene.send("DELETE", scene.block.path, scene.omar)).status_code == 204
     else:
         record = (await scene.answer(path, "cancelled")).json()
-        assert (record["status"], [each["status"] for each in record["transfers"]]) == ("cancelled", ["cancelled"])
+        assert (record["status"], [each["status"] for each in record["transfers"]]) == (
+            "cancelled",
+            ["cancelled"],
+        )
     for person in (scene.omar, scene.amina):
         listed = (await scene.send("GET", INVITES, person)).json()["results"]
         assert [each["status"] for each in listed] == ["cancelled"] * is_seen
@@ -332,14 +399,22 @@ async def test_only_the_two_sides_and_superusers_see_an_invitation(scene: Invite
     path = await scene.invite()
     record = (await scene.send("GET", path, scene.omar)).json()
     transfer = record["transfers"][0]["url"].removeprefix(BASE_URL)
-    expected = {"omar": (200, 1), "amina": (200, 1), "root": (200, 0), "zoe": (404, 0), "nobody": (401, None)}
+    expected = {
+        "omar": (200, 1),
+        "amina": (200, 1),
+        "root": (200, 0),
+        "zoe": (404, 0),
+        "nobody": (401, None),
+    }
     for name, (status, count) in expected.items():
         by = scene.people[name]
         for each in (path, f"{path}transfers/", transfer):
             assert (await scene.send("GET", each, by)).status_code == status, (name, each)
         assert (await scene.send("GET", INVITES, by)).json().get("count") == count
     assert (await scene.send("GET", transfer, scene.amina)).json() == record["transfers"][0]
-    assert (await scene.send("GET", f"{path}transfers/", scene.amina)).json()["results"] == record["transfers"]
+    assert (await scene.send("GET", f"{path}transfers/", scene.amina)).json()["results"] == record[
+        "transfers"
+    ]
     other = await scene.invite(scene.collection)
     mixed = other + "transfers/" + transfer.split("transfers/")[1]
     assert (await scene.send("GET", mixed, scene.amina)).status_code == 404
@@ -347,7 +422,13 @@ async def test_only_the_two_sides_and_superusers_see_an_invitation(scene: Invite
 
 async def test_sender_deletes_an_invitation(scene: InviteWorld) -> None:
     path = await scene.invite()
-    for name, status in (("nobody", 401), ("zoe", 404), ("amina", 403), ("root", 403), ("omar", 204)):
+    for name, status in (
+        ("nobody", 401),
+        ("zoe", 404),
+        ("amina", 403),
+        ("root", 403),
+        ("omar", 204),
+    ):
         assert (await scene.send("DELETE", path, scene.people[name])).status_code == status
     assert (await scene.rows(ownership_invites), await scene.rows(ownership_transfers)) == ([], [])
     words = [row.action for row in await scene.rows(log) if row.action.startswith("transfer")]

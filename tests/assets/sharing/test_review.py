@@ -13,7 +13,13 @@ from fieldgate.accounts.tables import tokens, users
 from fieldgate.db import now
 from tests.access.permission_world import WorldUser, generate_world
 from tests.accounts.disabled_users import disable_user
-from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment, user_url
+from tests.assets.sharing.sharing_team import (
+    BATCH_PATH,
+    PUBLIC,
+    SharingTeam,
+    last_segment,
+    user_url,
+)
 from tests.assets.sharing.test_ends import end_now
 from tests.assets.sharing.test_teams import TEAMS, create_team, share
 from tests.conftest import StartService, nightly_only
@@ -30,7 +36,10 @@ async def review(team: SharingTeam, by: str, query: str = "") -> list[dict[str, 
 
 
 def short(records: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    return [(each["user__username"], each["asset__uid"], last_segment(each["permission"])) for each in records]
+    return [
+        (each["user__username"], each["asset__uid"], last_segment(each["permission"]))
+        for each in records
+    ]
 
 
 @pytest.mark.parametrize("seed", [0, *nightly_only(1, 2)])
@@ -44,9 +53,15 @@ async def test_review_has_the_assignments_of_all_managed_assets(
         async def listed(user: WorldUser) -> list[dict[str, Any]]:
             found = []
             for asset in world.assets:
-                if (await service.get(f"{asset.path}permission-assignments/history/", headers=user.headers)).is_error:
+                if (
+                    await service.get(
+                        f"{asset.path}permission-assignments/history/", headers=user.headers
+                    )
+                ).is_error:
                     continue  # only those who manage it see the history
-                answer = await service.get(f"{asset.path}permission-assignments/?teams=true", headers=user.headers)
+                answer = await service.get(
+                    f"{asset.path}permission-assignments/?teams=true", headers=user.headers
+                )
                 found += [each for each in answer.json() if holder(each) != asset.owner.username]
             return found
 
@@ -54,7 +69,16 @@ async def test_review_has_the_assignments_of_all_managed_assets(
             return last_segment(record.get("user") or record["team"])
 
         def key(record: dict[str, Any]) -> tuple[str, ...]:
-            names = ["url", "user", "team", "team__name", "permission", "inherited", "via", "expires_at"]
+            names = [
+                "url",
+                "user",
+                "team",
+                "team__name",
+                "permission",
+                "inherited",
+                "via",
+                "expires_at",
+            ]
             names += [] if "via" in record else ["partial_permissions"]  # those of one team
             return tuple(str(record.get(name)) for name in names)
 
@@ -63,10 +87,16 @@ async def test_review_has_the_assignments_of_all_managed_assets(
             if user.is_disabled:
                 continue
             answer = await service.get(f"{BATCH_PATH}?limit=1000", headers=user.headers)
-            seen = [each for each in answer.json()["results"] if each.get("user__username") not in disabled]
+            seen = [
+                each
+                for each in answer.json()["results"]
+                if each.get("user__username") not in disabled
+            ]
             assert len(seen) == answer.json()["count"] or user.is_superuser
             expected = await listed(user)
-            assert sorted(map(key, seen)) == sorted(key(each) for each in expected if "via" not in each)
+            assert sorted(map(key, seen)) == sorted(
+                key(each) for each in expected if "via" not in each
+            )
             for person in world.users:
                 path = f"{BATCH_PATH}?limit=1000&user={person.username}"
                 of_person = (await service.get(path, headers=user.headers)).json()["results"]
@@ -99,12 +129,16 @@ async def test_filters_and_orders(team: SharingTeam) -> None:
     assert set(await found("user=bob")) == set(in_collection)
     assert set(await found("user=BOB&inherited=true")) == {in_collection[1]}
     assert set(await found("user=bob&inherited=false")) == {in_collection[0]}
-    assert await found(f"asset={quote(f'http://x/api/v2/assets/{inside}/')}&user=viewer") == of_viewer
+    assert (
+        await found(f"asset={quote(f'http://x/api/v2/assets/{inside}/')}&user=viewer") == of_viewer
+    )
     assert set(await found("owner=/api/v2/users/ann/")) == of_alone
     assert len(await review(team, "owner", "permission=manage_asset")) == 1
     assert set(await found("expires_before=2100-01-01")) == set(in_collection)
     assert await found("expires_before=2099-01-01") == []
-    assert {each[0] for each in await found(f"not_seen_since={(now() - 5 * day).date()}")} == {"bob"}
+    assert {each[0] for each in await found(f"not_seen_since={(now() - 5 * day).date()}")} == {
+        "bob"
+    }
     assert await found(f"not_seen_since={(now() - 20 * day).date()}") == []
     for ordering in ("user", "asset", "permission", "date_created", "expires_at", "last_seen"):
         up = [short([each])[0] for each in await review(team, "owner", f"ordering={ordering}")]
@@ -114,7 +148,11 @@ async def test_filters_and_orders(team: SharingTeam) -> None:
     names = [each["user__username"] for each in await review(team, "owner", "ordering=-user")]
     assert names == sorted(names, reverse=True)
     pages = [
-        short((await team.request("owner", "GET", f"{BATCH_PATH}?limit=2&offset={each}")).json()["results"])
+        short(
+            (await team.request("owner", "GET", f"{BATCH_PATH}?limit=2&offset={each}")).json()[
+                "results"
+            ]
+        )
         for each in range(0, 20, 2)
     ]
     assert [each for page in pages for each in page] == short(await review(team, "owner"))
@@ -126,11 +164,19 @@ async def test_only_superusers_learn_more_than_the_day_of_the_last_use(team: Sha
     await team.grant(uid, "ann", "view_asset")
     login = datetime(2026, 5, 4, 21, 43, 17, tzinfo=UTC)
     async with team.service.database.transaction() as connection:
-        await connection.execute(users.update().where(users.c.id == team.user_ids["ann"]).values(last_login_at=login))
+        await connection.execute(
+            users.update().where(users.c.id == team.user_ids["ann"]).values(last_login_at=login)
+        )
     shown = {by: [each["last_seen"] for each in await review(team, by)] for by in ("owner", "boss")}
     assert shown == {"owner": ["2026-05-04T00:00:00Z"], "boss": ["2026-05-04T21:43:17Z"]}
-    for time, count in (("2026-05-04T00:00:00Z", 0), ("2026-05-04T00:00:01Z", 1), ("2026-05-04T23:00:00Z", 1)):
-        assert len(await review(team, "owner", f"not_seen_since={time}")) == count, "nor by the filter"
+    for time, count in (
+        ("2026-05-04T00:00:00Z", 0),
+        ("2026-05-04T00:00:01Z", 1),
+        ("2026-05-04T23:00:00Z", 1),
+    ):
+        assert len(await review(team, "owner", f"not_seen_since={time}")) == count, (
+            "nor by the filter"
+        )
 
 
 async def test_files_have_all_rows_and_no_formulas(team: SharingTeam) -> None:
@@ -156,7 +202,10 @@ async def test_files_have_all_rows_and_no_formulas(team: SharingTeam) -> None:
 
 async def test_teams_have_rows_and_people_are_found_through_them(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    wash, hidden = await create_team(team, "owner", "ann", "bob"), await create_team(team, "boss", "bob", name="Secret")
+    wash, hidden = (
+        await create_team(team, "owner", "ann", "bob"),
+        await create_team(team, "boss", "bob", name="Secret"),
+    )
     await share(team, uid, wash, "manage_asset", expires_at=END)
     await share(team, uid, hidden, "view_asset", by="boss")
 
@@ -166,30 +215,45 @@ async def test_teams_have_rows_and_people_are_found_through_them(team: SharingTe
         return {each["team__name"] for each in found}
 
     everything = await review(team, "ann")
-    assert {each.get("team__name", "person") for each in everything} == {"WASH", None}, "ann manages it through WASH"
+    assert {each.get("team__name", "person") for each in everything} == {"WASH", None}, (
+        "ann manages it through WASH"
+    )
     assert await teams("ann", "team=wash") == await teams("ann", f"team={TEAMS}{wash}/") == {"WASH"}
-    assert (await teams("ann", f"team={hidden}"), await teams("boss", "team=Secret")) == ({None}, {"Secret"})
+    assert (await teams("ann", f"team={hidden}"), await teams("boss", "team=Secret")) == (
+        {None},
+        {"Secret"},
+    )
     assert await teams("ann", "team=Secret") == await teams("ann", "team=Nothing") == set()
     assert await teams("ann", "inherited=true") == set()
     assert await review(team, "ann", "not_seen_since=2999-01-01") == []
     of_bob = await review(team, "ann", "user=bob&inherited=true&ordering=expires_at")
     assert {each["user__username"] for each in of_bob} == {"bob"}
     assert {each["via"]["name"] for each in of_bob} == {"WASH"}
-    assert [last_segment(each["permission"]) for each in of_bob if "expires_at" not in each] == ["view_asset"]
+    assert [last_segment(each["permission"]) for each in of_bob if "expires_at" not in each] == [
+        "view_asset"
+    ]
     assert (await team.request("ann", "GET", of_bob[0]["url"])).json()["user"] == user_url("bob")
-    table = (await team.request("ann", "GET", f"{BATCH_PATH}?format=csv&permission=view_asset")).text
+    table = (
+        await team.request("ann", "GET", f"{BATCH_PATH}?format=csv&permission=view_asset")
+    ).text
     cells = [(row["user"], row["team"], row["via"]) for row in csv.DictReader(io.StringIO(table))]
     assert sorted(cells) == sorted([("", "WASH", ""), ("", hidden, "")])
-    table = (await team.request("ann", "GET", f"{BATCH_PATH}?format=csv&permission=manage_asset&user=bob")).text
-    assert [(row["user"], row["team"], row["via"]) for row in csv.DictReader(io.StringIO(table))] == [
-        ("bob", "", "WASH")
-    ]
+    table = (
+        await team.request(
+            "ann", "GET", f"{BATCH_PATH}?format=csv&permission=manage_asset&user=bob"
+        )
+    ).text
+    assert [
+        (row["user"], row["team"], row["via"]) for row in csv.DictReader(io.StringIO(table))
+    ] == [("bob", "", "WASH")]
     await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})
     assert await review(team, "ann") == [], "denied"
 
 
 @pytest.mark.parametrize("by", ["ann", "viewer", "editor", "former manager"])
-async def test_who_does_not_manage_an_asset_learns_nothing_about_it(team: SharingTeam, by: str) -> None:
+async def test_who_does_not_manage_an_asset_learns_nothing_about_it(
+    team: SharingTeam, by: str
+) -> None:
     """Not by filters, counts or the order either; the answers are those about an asset that does not exist."""
     uid = await team.create_shared_asset()
     if by == "former manager":
@@ -197,7 +261,14 @@ async def test_who_does_not_manage_an_asset_learns_nothing_about_it(team: Sharin
         await team.grant(uid, "bob", "manage_asset", expires_at=END)
         assert await review(team, "bob")
         await end_now(team)
-    for query in ("", f"asset={uid}", "owner=owner", "user=manager", "permission=manage_asset", "inherited=false"):
+    for query in (
+        "",
+        f"asset={uid}",
+        "owner=owner",
+        "user=manager",
+        "permission=manage_asset",
+        "inherited=false",
+    ):
         for name in ("json", "csv", "xlsx"):
             elsewhere = query.replace(uid, "aNothing").replace("owner=owner", "owner=nobody")
             there = await team.request(by, "GET", f"{BATCH_PATH}?format={name}&{query}")
@@ -252,11 +323,20 @@ async def test_own_teams_their_members_and_people_on_own_assets(team: SharingTea
     await team.grant(uid, PUBLIC, "view_asset")
     assert await suggested(team, "owner") == ["editor", "manager", "viewer"]
     await create_team(team, "ann", "owner", "bob")
-    assert await suggested(team, "owner") == ["team:WASH", "ann", "bob", "editor", "manager", "viewer"]
+    assert await suggested(team, "owner") == [
+        "team:WASH",
+        "ann",
+        "bob",
+        "editor",
+        "manager",
+        "viewer",
+    ]
     assert await suggested(team, "bob") == ["team:WASH", "ann", "owner"]
     # Of two teams with one name, only the uid says which one is meant.
     second = await create_team(team, "owner", name="wash")
-    assert {each["user"] for each in (await team.request("owner", "GET", PATH)).json()["results"]} >= {f"team:{second}"}
+    assert {
+        each["user"] for each in (await team.request("owner", "GET", PATH)).json()["results"]
+    } >= {f"team:{second}"}
 
 
 async def test_strangers_are_never_suggested(team: SharingTeam) -> None:

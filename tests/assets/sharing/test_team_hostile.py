@@ -74,7 +74,13 @@ def filled(given: Any, names: dict[str, str]) -> Any:
 
 
 async def state(people: SharingTeam, names: dict[str, str]) -> list[Any]:
-    paths = (f"{SHARING}?teams=true", MEMBERS, f"{MINE}members/", f"{SHARING}history/", f"{USERS}?limit=100")
+    paths = (
+        f"{SHARING}?teams=true",
+        MEMBERS,
+        f"{MINE}members/",
+        f"{SHARING}history/",
+        f"{USERS}?limit=100",
+    )
     return [(await people.request("boss", "GET", path.format(**names))).json() for path in paths]
 
 
@@ -88,14 +94,23 @@ async def test_hostile_requests_change_nothing(team: SharingTeam) -> None:
         answer = await team.request(by, method, path.format(**names), **given)
         assert answer.status_code == status, (by, method, path, body, answer.text)
         assert await state(team, names) == before, (by, method, path, body)
-    assert not any("WASH" in str(each) for each in before[-1]["results"]), "a team is not in the list of users"
+    assert not any("WASH" in str(each) for each in before[-1]["results"]), (
+        "a team is not in the list of users"
+    )
 
 
 async def test_errors_name_the_limit_and_the_field(team: SharingTeam) -> None:
     uid, wash = await team.create_asset(), await create_team(team, "owner")
-    answer = await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"users": ["bob"] * 1001})
+    answer = await team.request(
+        "owner", "POST", f"{TEAMS}{wash}/members/", json={"users": ["bob"] * 1001}
+    )
     assert answer.json() == {"users": ["Send a list of at most 1000 entries."]}
-    for field, name in (("team", "tNobody"), ("team", "\x00"), ("user", "team:tNobody"), ("user", "nobody")):
+    for field, name in (
+        ("team", "tNobody"),
+        ("team", "\x00"),
+        ("user", "team:tNobody"),
+        ("user", "nobody"),
+    ):
         answer = await team.request_assignments(uid, "owner", "POST", json={field: name, **MANAGE})
         assert (answer.status_code, list(answer.json())) == (400, [field]), name
 
@@ -125,7 +140,10 @@ async def test_hidden_teams_are_as_those_that_do_not_exist(team: SharingTeam) ->
         ("POST", sharing, {"user": "/api/v2/teams/{name}/", "permission": "view_asset"}),
         ("GET", BATCH_PATH + "?team={name}", None),
     ):
-        there, nowhere = await ask(method, path, hidden, body), await ask(method, path, nothing, body)
+        there, nowhere = (
+            await ask(method, path, hidden, body),
+            await ask(method, path, nothing, body),
+        )
         assert there == nowhere, (method, path)
     for method, path, body in (
         ("POST", sharing, {"team": "{name}", "permission": "view_asset"}),
@@ -134,7 +152,9 @@ async def test_hidden_teams_are_as_those_that_do_not_exist(team: SharingTeam) ->
         ("GET", sharing + "explain/?user=team:{name}&permission=view_asset", None),
         ("GET", USERS + "team:{name}/", None),
     ):
-        assert await ask(method, path, "Hidden", body) == await ask(method, path, "Nothing", body), (method, path)
+        assert await ask(method, path, "Hidden", body) == await ask(
+            method, path, "Nothing", body
+        ), (method, path)
     assert (await create_team(team, "bob", name="Hidden")) != hidden, "the name is free for others"
 
 
@@ -158,7 +178,9 @@ async def test_names_that_are_refused(team: SharingTeam) -> None:
         for method, path in (("POST", TEAMS), ("PATCH", f"{TEAMS}{wash}/")):
             answer = await team.request("owner", method, path, json={"name": name})
             assert (answer.status_code, list(answer.json())) == (400, ["name"]), name
-    assert [each["name"] for each in (await team.request("owner", "GET", TEAMS)).json()["results"]] == ["WASH"]
+    assert [
+        each["name"] for each in (await team.request("owner", "GET", TEAMS)).json()["results"]
+    ] == ["WASH"]
 
 
 async def test_characters_that_change_the_direction(team: SharingTeam) -> None:
@@ -166,7 +188,9 @@ async def test_characters_that_change_the_direction(team: SharingTeam) -> None:
     wash = await create_team(team, "owner")
     for character in "\u202a\u202e\u2066\u2069":
         for method, path in (("POST", TEAMS), ("PATCH", f"{TEAMS}{wash}/")):
-            answer = await team.request("owner", method, path, json={"name": "x", "description": f"a{character}b"})
+            answer = await team.request(
+                "owner", method, path, json={"name": "x", "description": f"a{character}b"}
+            )
             assert (answer.status_code, list(answer.json())) == (400, ["description"])
     for text in ("فريق المياه", "می\u200cخواهم", "WASH\u200f (غزة)\u200e", "क्\u200dष"):
         body = {"name": text, "description": f"{text}\n\u00a0: 1"}
@@ -176,10 +200,20 @@ async def test_characters_that_change_the_direction(team: SharingTeam) -> None:
 
 async def test_odd_names_are_only_text(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    for name in ("<script>alert(1)</script>", "=HYPERLINK(1)", "team:WASH", 'a,b"c', "%00/../x", "{name}", "ann"):
+    for name in (
+        "<script>alert(1)</script>",
+        "=HYPERLINK(1)",
+        "team:WASH",
+        'a,b"c',
+        "%00/../x",
+        "{name}",
+        "ann",
+    ):
         odd = await create_team(team, "owner", "ann", name=name)
         reference = {"user": f"team:{name}", "permission": "view_asset"}
-        assert (await team.request_assignments(uid, "owner", "POST", json=reference)).status_code == 201, name
+        assert (
+            await team.request_assignments(uid, "owner", "POST", json=reference)
+        ).status_code == 201, name
         table = (await team.request_assignments(uid, "owner", "GET", "csv/")).text
         back = {"text": table, "mode": "replace"}
         answer = await team.request_assignments(uid, "owner", "POST", "csv/", json=back)
@@ -188,7 +222,9 @@ async def test_odd_names_are_only_text(team: SharingTeam) -> None:
         [row] = csv.DictReader(io.StringIO(review))
         assert row["team"].removeprefix("'") == name
         assert row["team"][0] != "="
-        page = await team.request("owner", "GET", f"{SHARING.format(form=uid)}?teams=true&format=html")
+        page = await team.request(
+            "owner", "GET", f"{SHARING.format(form=uid)}?teams=true&format=html"
+        )
         assert "<script>alert" not in page.text
         await team.request("owner", "DELETE", f"{TEAMS}{odd}/")
 
@@ -200,9 +236,13 @@ async def test_nobody_logs_in_as_a_team(team: SharingTeam) -> None:
             basic = await team.service.get("/token/", auth=httpx.BasicAuth(name, password))
             assert basic.status_code == 401
             body = {"username": name, "password": password}
-            assert (await team.service.request("POST", "/get_auth_token", json=body)).status_code == 400
+            assert (
+                await team.service.request("POST", "/get_auth_token", json=body)
+            ).status_code == 400
     body = {"username": "team:x", "password": PASSWORD}
-    answer = await team.service.request("POST", USERS, json=body, auth=httpx.BasicAuth("boss", PASSWORD))
+    answer = await team.service.request(
+        "POST", USERS, json=body, auth=httpx.BasicAuth("boss", PASSWORD)
+    )
     assert (answer.status_code, list(answer.json())) == (400, ["username"])
 
 
@@ -212,15 +252,26 @@ async def test_access_that_ends_cannot_be_passed_on_for_longer(team: SharingTeam
     body = {"team": wash, "permission": "view_asset"}
     assert await team.status(uid, "ann", "POST", json=body) == 403
     assert await team.status(uid, "ann", "POST", json={**body, "expires_at": END}) == 201
-    await share(team, uid, await create_team(team, "owner", "bob", name="Managers"), "manage_asset", expires_at=END)
+    await share(
+        team,
+        uid,
+        await create_team(team, "owner", "bob", name="Managers"),
+        "manage_asset",
+        expires_at=END,
+    )
     for longer in ({"user": "bob"}, {"user": "stranger"}, {"team": wash}):
-        assert await team.status(uid, "bob", "POST", json={**longer, "permission": "manage_asset"}) == 403
+        assert (
+            await team.status(uid, "bob", "POST", json={**longer, "permission": "manage_asset"})
+            == 403
+        )
 
 
 async def test_only_superusers_create_teams_if_so_configured(start: StartService) -> None:
     async with start(teams_by_users=False) as service:
         people = await SharingTeam.create(service)
-        assert (await people.request("owner", "POST", TEAMS, json={"name": "WASH"})).status_code == 403
+        assert (
+            await people.request("owner", "POST", TEAMS, json={"name": "WASH"})
+        ).status_code == 403
         assert await create_team(people, "boss", "ann")
 
 
@@ -228,13 +279,17 @@ async def test_preview_shows_an_admin_only_assets_that_the_admin_can_see(team: S
     uid, wash = await team.create_asset(), await create_team(team, "ann", "owner")
     await share(team, uid, wash, "view_asset")
     path = f"{TEAMS}{wash}/members/?dry_run=true"
-    assert len((await team.request("ann", "POST", path, json={"user": "bob"})).json()["assets"]) == 1
+    assert (
+        len((await team.request("ann", "POST", path, json={"user": "bob"})).json()["assets"]) == 1
+    )
     await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})
     assert (await team.request("ann", "POST", path, json={"user": "bob"})).json()["assets"] == []
     assert (await team.request("ann", "GET", f"{TEAMS}{wash}/assets/")).json()["count"] == 0
 
 
-async def test_nobody_manages_more_teams_than_allowed(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_manages_more_teams_than_allowed(
+    team: SharingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither by creating one, nor because others make somebody an admin, also at the same time."""
     monkeypatch.setattr("fieldgate.accounts.teams.MAX_OWN_TEAMS", 2)
     first, _ = [await create_team(team, "owner", name=name) for name in "AB"]
@@ -246,13 +301,18 @@ async def test_nobody_manages_more_teams_than_allowed(team: SharingTeam, monkeyp
     await team.request("bob", "POST", path, json={"user": "owner"})
     refused.append(await team.request("bob", "PATCH", f"{path}owner/", json={"role": "admin"}))
     for answer in refused:
-        assert (answer.status_code, answer.json()["detail"]) == (409, "owner manages 2 teams, the limit.")
+        assert (answer.status_code, answer.json()["detail"]) == (
+            409,
+            "owner manages 2 teams, the limit.",
+        )
     members = (await team.request("bob", "GET", path)).json()["results"]
     assert [each["role"] for each in members] == ["member", "admin", "member"]
     await team.request("owner", "DELETE", f"{TEAMS}{first}/")
     answers = await asyncio.gather(
         team.request("bob", "PATCH", f"{path}owner/", json={"role": "admin"}),
-        team.request("stranger", "POST", f"{TEAMS}{other}/members/", json={"user": "owner", "role": "admin"}),
+        team.request(
+            "stranger", "POST", f"{TEAMS}{other}/members/", json={"user": "owner", "role": "admin"}
+        ),
     )
     assert sorted(answer.status_code for answer in answers) in ([200, 409], [201, 409])
 
@@ -263,12 +323,18 @@ async def test_nobody_joins_a_full_team(team: SharingTeam, monkeypatch: pytest.M
     path = f"{TEAMS}{await create_team(team, 'owner', 'ann')}/members/"
     refusal = "A team has at most 3 members. Create another team for more people."
     for query in ("?dry_run=true", ""):
-        answer = await team.request("owner", "POST", path + query, json={"users": ["bob", "viewer"]})
+        answer = await team.request(
+            "owner", "POST", path + query, json={"users": ["bob", "viewer"]}
+        )
         assert (answer.status_code, answer.json()["detail"]) == (409, refusal)
     names = ("bob", "viewer", "stranger")
-    answers = await asyncio.gather(*(team.request("owner", "POST", path, json={"user": name}) for name in names))
+    answers = await asyncio.gather(
+        *(team.request("owner", "POST", path, json={"user": name}) for name in names)
+    )
     assert sorted(answer.status_code for answer in answers) == [201, 409, 409]
-    assert (await team.request("owner", "POST", path, json={"users": ["ann", "owner"]})).status_code == 201
+    assert (
+        await team.request("owner", "POST", path, json={"users": ["ann", "owner"]})
+    ).status_code == 201
     assert (await team.request("owner", "GET", path)).json()["count"] == 3
 
 
@@ -295,7 +361,9 @@ async def test_team_whose_last_admin_is_disabled_gets_another_one(
         answer = await team.request("boss", "PATCH", f"{USERS}{name}/", json={"is_active": False})
         assert answer.status_code == 200, answer.text
         log = (await team.request("boss", "GET", "/api/v2/audit-logs/?limit=4")).json()["results"]
-        own = [each for each in log if each["metadata"]["request_id"] == answer.headers["x-request-id"]]
+        own = [
+            each for each in log if each["metadata"]["request_id"] == answer.headers["x-request-id"]
+        ]
         return [(each["action"], each["metadata"].get("changed_user", "")) for each in own]
 
     await disable("stranger")
@@ -306,7 +374,9 @@ async def test_team_whose_last_admin_is_disabled_gets_another_one(
     assert (await team.request("bob", "DELETE", f"{TEAMS}{wash}/members/owner/")).status_code == 204
     assert await disable("bob") == [("update-member", "ann"), ("disable", "bob")]
     assert await disable("ann") == [("lose-admin", ""), ("disable", "ann")]
-    answer = await team.request("boss", "POST", f"{TEAMS}{wash}/members/", json={"user": "manager", "role": "admin"})
+    answer = await team.request(
+        "boss", "POST", f"{TEAMS}{wash}/members/", json={"user": "manager", "role": "admin"}
+    )
     assert answer.status_code == 201
 
 
@@ -315,7 +385,9 @@ async def test_longest_names_fit_into_their_columns(team: SharingTeam) -> None:
     for name in ("x" * 100, "\u00df" * 100, "\U0001f30a" * 100):
         uid = await create_team(team, "owner", name=name)
         await share(team, await team.create_asset(), uid, "view_asset")
-        answer = await team.request("owner", "PATCH", f"{TEAMS}{uid}/", json={"description": "\U0001f30a" * 1000})
+        answer = await team.request(
+            "owner", "PATCH", f"{TEAMS}{uid}/", json={"description": "\U0001f30a" * 1000}
+        )
         assert answer.status_code == 200, answer.text
 
 
@@ -324,11 +396,16 @@ async def test_member_is_removed_while_writing(team: SharingTeam) -> None:
     """The write waits for the form. Meanwhile the member loses it."""
     uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
     await share(team, uid, wash, "manage_asset")
-    bodies = (("PATCH", "", {"name": "x"}), ("POST", "permission-assignments/", {"user": "ann", **MANAGE}))
+    bodies = (
+        ("PATCH", "", {"name": "x"}),
+        ("POST", "permission-assignments/", {"user": "ann", **MANAGE}),
+    )
     async with team.service.database.transaction() as holder:
         await holder.execute(assets.select().where(assets.c.uid == uid).with_for_update())
         tasks = [
-            asyncio.create_task(team.request("ann", method, f"/api/v2/assets/{uid}/{rest}", json=body))
+            asyncio.create_task(
+                team.request("ann", method, f"/api/v2/assets/{uid}/{rest}", json=body)
+            )
             for method, rest, body in bodies
         ]
         await wait_for_locks(team.service.database, tasks)
@@ -342,7 +419,10 @@ async def test_member_is_removed_while_writing(team: SharingTeam) -> None:
 @pytest.mark.parametrize("deletes_first", [True, False])
 async def test_team_is_deleted_while_it_gets_access(team: SharingTeam, deletes_first: bool) -> None:
     uid, wash = await team.create_asset(), await create_team(team, "owner", "ann")
-    requests = [("DELETE", f"{TEAMS}{wash}/", None), ("POST", SHARING.format(form=uid), {"team": wash, **MANAGE})]
+    requests = [
+        ("DELETE", f"{TEAMS}{wash}/", None),
+        ("POST", SHARING.format(form=uid), {"team": wash, **MANAGE}),
+    ]
     tasks: list[asyncio.Task[httpx.Response]] = []
     async with team.service.database.transaction() as holder:
         await holder.execute(teams.select().with_for_update())
@@ -351,7 +431,9 @@ async def test_team_is_deleted_while_it_gets_access(team: SharingTeam, deletes_f
             given: dict[str, Any] = {} if body is None else {"json": body}
             tasks.append(asyncio.create_task(team.request("owner", method, path, **given)))
             await wait_for_locks(team.service.database, tasks)
-    statuses = {answer.request.method: answer.status_code for answer in await asyncio.gather(*tasks)}
+    statuses = {
+        answer.request.method: answer.status_code for answer in await asyncio.gather(*tasks)
+    }
     assert statuses["DELETE"] == 204
     assert statuses["POST"] in (201, 400, 404)
     assert await held(team, uid, "ann") == set()

@@ -12,7 +12,10 @@ NAME = "Fistula"
 
 async def shared_with_hidden_team(people: SharingTeam) -> tuple[str, str]:
     """Return the uids of an asset of the owner, and of a team that the manager does not know."""
-    uid, hidden = await people.create_shared_asset(), await create_team(people, "owner", "ann", name=NAME)
+    uid, hidden = (
+        await people.create_shared_asset(),
+        await create_team(people, "owner", "ann", name=NAME),
+    )
     await share(people, uid, hidden, "change_asset")
     return uid, hidden
 
@@ -45,8 +48,13 @@ async def test_managers_outside_a_team_do_not_learn_its_name(team: SharingTeam) 
     for method, rest, body in REQUESTS:
         path = rest if rest.startswith("/") else f"/api/v2/assets/{uid}/{rest}"
         if isinstance(body, dict):
-            body = {name: each.format(team=hidden) if isinstance(each, str) else each for name, each in body.items()}
-        answer = await team.request("manager", method, path, **({} if body is None else {"json": body}))
+            body = {
+                name: each.format(team=hidden) if isinstance(each, str) else each
+                for name, each in body.items()
+            }
+        answer = await team.request(
+            "manager", method, path, **({} if body is None else {"json": body})
+        )
         assert answer.status_code < 300, (path, answer.text)
         assert NAME.lower() not in answer.text.lower(), path
 
@@ -65,10 +73,19 @@ async def test_entries_of_the_log_keep_the_name_that_a_team_had(team: SharingTea
         return str([each for each in found if each.startswith("team:")][-1])
 
     await team.request("owner", "PATCH", url, json={"name": "Health"})
-    assert [await names(by) for by in ("owner", "boss", "manager")] == [{(NAME, url)}, {(NAME, url)}, {(None, url)}]
-    assert [await logged(by) for by in ("owner", "boss", "manager")] == [f"team:{NAME}"] * 2 + [f"team:{hidden}"]
+    assert [await names(by) for by in ("owner", "boss", "manager")] == [
+        {(NAME, url)},
+        {(NAME, url)},
+        {(None, url)},
+    ]
+    assert [await logged(by) for by in ("owner", "boss", "manager")] == [f"team:{NAME}"] * 2 + [
+        f"team:{hidden}"
+    ]
     await team.request("owner", "DELETE", url)
-    assert [await names(by) for by in ("boss", "owner")] == [{(NAME, url), ("Health", url)}, {(None, url)}]
+    assert [await names(by) for by in ("boss", "owner")] == [
+        {(NAME, url), ("Health", url)},
+        {(None, url)},
+    ]
     assert await logged("boss") == f"team:{NAME}"
 
 

@@ -20,13 +20,24 @@ async def give(
     people: SharingTeam, uid: str, way: str, name: str, by: str = "owner", query: str = ""
 ) -> httpx.Response:
     """Give a team, or a user, view_submissions in one of the ways."""
-    one, path = {"user": name, "permission": "view_submissions"}, f"/api/v2/assets/{uid}/permission-assignments/"
+    one, path = (
+        {"user": name, "permission": "view_submissions"},
+        f"/api/v2/assets/{uid}/permission-assignments/",
+    )
     method, url, body = {
         "single": ("POST", path, one),
-        "field": ("POST", path, {"team": name.removeprefix("team:"), "permission": "view_submissions"}),
+        "field": (
+            "POST",
+            path,
+            {"team": name.removeprefix("team:"), "permission": "view_submissions"},
+        ),
         "bulk": ("POST", f"{path}bulk/", [one]),
         "user": ("PATCH", f"{path}bulk/", {"user": name, "permissions": ["view_submissions"]}),
-        "batch": ("POST", f"{BATCH_PATH}add/", {"assets": [uid], "users": [name], "permissions": ["view_submissions"]}),
+        "batch": (
+            "POST",
+            f"{BATCH_PATH}add/",
+            {"assets": [uid], "users": [name], "permissions": ["view_submissions"]},
+        ),
         "csv": ("POST", f"{path}csv/", {"text": f'user,permission\n"{name}",view_submissions\n'}),
     }[way]
     return await people.request(by, method, url + query, json=body)
@@ -40,7 +51,9 @@ async def test_every_way_to_assign_takes_teams(team: SharingTeam, way: str) -> N
         assert preview.status_code == 200, preview.text
         if name == "team:wash":
             assert preview.json()["counts"] == {"granted": 2}
-            assert {each["user"].endswith(f"{TEAMS}{wash}/") for each in preview.json()["effects"]} == {True}
+            assert {
+                each["user"].endswith(f"{TEAMS}{wash}/") for each in preview.json()["effects"]
+            } == {True}
         assert (await give(team, uid, way, name)).status_code in (200, 201)
         assert await held(team, uid, "ann") == {"view_asset", "view_submissions"}
     listed = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
@@ -48,7 +61,9 @@ async def test_every_way_to_assign_takes_teams(team: SharingTeam, way: str) -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_unknown_foreign_and_ambiguous_teams_are_the_same_error(team: SharingTeam, way: str) -> None:
+async def test_unknown_foreign_and_ambiguous_teams_are_the_same_error(
+    team: SharingTeam, way: str
+) -> None:
     uid = await team.create_asset()
     foreign = await create_team(team, "bob", name="Foreign")
     for _ in range(2):
@@ -81,7 +96,9 @@ async def test_teams_lose_permissions_in_every_way(team: SharingTeam) -> None:
         await share(team, uid, wash, "change_asset")
         assert await held(team, uid, "ann") == {"view_asset", "change_asset"}
         listed = (await team.request_assignments(uid, "owner", "GET", "?teams=true")).json()
-        [record] = [each["url"] for each in listed if "team" in each and "view" in each["permission"]]
+        [record] = [
+            each["url"] for each in listed if "team" in each and "view" in each["permission"]
+        ]
         given: dict[str, Any] = {} if body is None else {"json": body}
         refused = await team.request("ann", method, url.format(record=record), **given)
         assert refused.status_code == 403, "members who do not manage the form"
@@ -111,10 +128,19 @@ async def test_teams_keep_their_permissions_through_transfer_and_trash(team: Sha
 async def test_clone_takes_own_teams_along(team: SharingTeam) -> None:
     """Members of other teams do not get access, neither through the team nor themselves."""
     source, target = await team.create_shared_asset(), await team.create_asset(owner="manager")
-    own, hidden = await create_team(team, "manager", "ann"), await create_team(team, "owner", "bob", name="Hidden")
+    own, hidden = (
+        await create_team(team, "manager", "ann"),
+        await create_team(team, "owner", "bob", name="Hidden"),
+    )
     for each, by in ((own, "manager"), (hidden, "owner")):
         await share(team, source, each, "change_submissions", by=by)
-    await share(team, target, await create_team(team, "manager", "stranger", name="Old"), "view_asset", by="manager")
+    await share(
+        team,
+        target,
+        await create_team(team, "manager", "stranger", name="Old"),
+        "view_asset",
+        by="manager",
+    )
     await team.grant(source, "ann", "validate_submissions")
     for _ in range(2):
         body = {"clone_from": source}
@@ -122,11 +148,17 @@ async def test_clone_takes_own_teams_along(team: SharingTeam) -> None:
         assert answer.status_code == 200, answer.text
         assert "Hidden" not in answer.text
         assert await held(team, target, "ann") == await held(team, source, "ann")
-    assert [await held(team, target, name) != set() for name in ("ann", "bob", "stranger")] == [True, False, False]
+    assert [await held(team, target, name) != set() for name in ("ann", "bob", "stranger")] == [
+        True,
+        False,
+        False,
+    ]
     listed = (await team.request_assignments(target, "manager", "GET", "?teams=true")).json()
     assert {last_segment(each["team"]) for each in listed if "team" in each} == {own}
     direct = {
-        last_segment(each["permission"]) for each in listed if "/ann/" in each.get("user", "") and "via" not in each
+        last_segment(each["permission"])
+        for each in listed
+        if "/ann/" in each.get("user", "") and "via" not in each
     }
     assert direct == {"view_asset", "view_submissions", "validate_submissions"}
 
@@ -151,7 +183,10 @@ async def test_writing_back_a_list_without_members_changes_nothing(
     if path == "bulk/":
         back: Any = [each for each in listed.json() if not each["user"].endswith("/owner/")]
     else:
-        back = {"text": (await team.request_assignments(uid, "owner", "GET", path)).text, "mode": "replace"}
+        back = {
+            "text": (await team.request_assignments(uid, "owner", "GET", path)).text,
+            "mode": "replace",
+        }
     answer = await team.request_assignments(uid, "owner", "POST", path, json=back)
     assert answer.status_code == 200, answer.text
     assert [await held(team, uid, name) for name in people] == before
@@ -166,9 +201,15 @@ async def test_the_list_may_become_too_long_or_short_enough_before_it_is_written
     await team.grant(uid, "ann", "view_submissions")
     before = await team.snapshot(uid)
     monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", limits[0])
-    back = [_as_kobo(each) for each in await team.list_assignments(uid) if each["user"] != user_url("owner")]
+    back = [
+        _as_kobo(each)
+        for each in await team.list_assignments(uid)
+        if each["user"] != user_url("owner")
+    ]
     monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", limits[1])
-    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=back)).status_code == 200
+    assert (
+        await team.request_assignments(uid, "owner", "POST", "bulk/", json=back)
+    ).status_code == 200
     assert await team.snapshot(uid) == before
 
 
@@ -177,7 +218,9 @@ def _as_kobo(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["bulk/", "bulk/?teams=true", "csv/"])
-async def test_an_old_list_gives_and_denies_nothing_that_teams_decide(team: SharingTeam, path: str) -> None:
+async def test_an_old_list_gives_and_denies_nothing_that_teams_decide(
+    team: SharingTeam, path: str
+) -> None:
     uid, wash = await team.create_asset(), await create_team(team, "owner", "ann", "viewer")
     await share(team, uid, wash, "change_asset")
     await team.grant(uid, "viewer", "view_submissions")
@@ -185,7 +228,10 @@ async def test_an_old_list_gives_and_denies_nothing_that_teams_decide(team: Shar
     listed = (await team.request_assignments(uid, "owner", "GET", f"?{query}")).json()
     back: Any = [each for each in listed if each.get("user") != user_url("owner")]
     if path == "csv/":
-        back = {"text": (await team.request_assignments(uid, "owner", "GET", listing)).text, "mode": "replace"}
+        back = {
+            "text": (await team.request_assignments(uid, "owner", "GET", listing)).text,
+            "mode": "replace",
+        }
     for name in ("ann", "viewer"):
         await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/{name}/")
     await team.request("owner", "POST", f"{TEAMS}{wash}/members/", json={"user": "bob"})
@@ -204,8 +250,12 @@ async def test_a_clone_has_the_denials(team: SharingTeam) -> None:
     denied = {"user": "ann", "permissions": ["view_asset"]}
     await team.request_assignments(source, "owner", "PATCH", "bulk/", json=denied)
     body = {"clone_from": source}
-    preview = (await team.request_assignments(uid, "owner", "PATCH", "clone/?dry_run=true", json=body)).json()
-    assert [last_segment(each["user"]) for each in preview["effects"] if each["effect"] == "denied"] == ["ann"]
+    preview = (
+        await team.request_assignments(uid, "owner", "PATCH", "clone/?dry_run=true", json=body)
+    ).json()
+    assert [
+        last_segment(each["user"]) for each in preview["effects"] if each["effect"] == "denied"
+    ] == ["ann"]
     await team.request_assignments(uid, "owner", "PATCH", "clone/", json=body)
     for name in ("ann", "bob"):
         assert await held(team, uid, name) == await held(team, source, name)
@@ -236,7 +286,9 @@ async def delete_team(people: SharingTeam, wash: str, uid: str) -> None:
 
 
 async def unshare(people: SharingTeam, wash: str, uid: str) -> None:
-    await people.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": f"team:{wash}"})
+    await people.request_assignments(
+        uid, "owner", "DELETE", "bulk/", json={"username": f"team:{wash}"}
+    )
 
 
 @pytest.mark.parametrize("take", [remove_member, delete_team, unshare])
@@ -251,7 +303,12 @@ async def test_loss_takes_effect_on_the_next_request_in_every_process(
         uid, wash = await people.create_asset(), await create_team(people, "owner", "ann")
         await share(people, uid, wash, "view_asset")
         form = f"/api/v2/assets/{uid}/"
-        paths = ("/api/v2/assets/", "/api/v2/assets/?q=asset_type:survey", form, f"{form}permission-assignments/")
+        paths = (
+            "/api/v2/assets/",
+            "/api/v2/assets/?q=asset_type:survey",
+            form,
+            f"{form}permission-assignments/",
+        )
         tags = {}
         for here in (people, beside):
             for path in paths:
@@ -265,7 +322,9 @@ async def test_loss_takes_effect_on_the_next_request_in_every_process(
             assert answer.status_code == 404 or answer.json()["count"] == 0
 
 
-async def test_managers_handle_teams_of_the_collection_that_they_are_not_in(team: SharingTeam) -> None:
+async def test_managers_handle_teams_of_the_collection_that_they_are_not_in(
+    team: SharingTeam,
+) -> None:
     collection = await team.create_asset("collection")
     uid = await team.create_asset(parent=collection)
     await team.grant(uid, "manager", "manage_asset")
@@ -278,7 +337,9 @@ async def test_managers_handle_teams_of_the_collection_that_they_are_not_in(team
     for path, body in (("bulk/?teams=true", back), ("csv/", {"text": table, "mode": "replace"})):
         answer = await team.request_assignments(uid, "manager", "POST", path, json=body)
         assert answer.status_code == 200, answer.text
-        assert (await team.request_assignments(uid, "manager", "GET", "?teams=true")).json() == listed
+        assert (
+            await team.request_assignments(uid, "manager", "GET", "?teams=true")
+        ).json() == listed
     [record] = [each for each in of_team if "change_asset" in each["permission"]]
     assert (await team.request("manager", "DELETE", record["url"])).status_code == 204
     assert (await held(team, uid, "ann"), await held(team, collection, "ann")) == (

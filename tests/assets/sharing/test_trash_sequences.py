@@ -12,9 +12,32 @@ from tests.assets.sharing.test_trash import FORM, LIST
 
 HOLDERS = ("viewer", "editor", "AnonymousUser")
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset")
-KINDS = ("create", "create inside", "rename", "tag", "assign", "remove", "deploy", "delete", "restore")
-COMPARED = ("asset_type", "name", "settings", "tags", "summary", "deployment_active", "deleted_at", "deleted_by")
-STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 20), st.integers(0, 20)), min_size=5, max_size=25)
+KINDS = (
+    "create",
+    "create inside",
+    "rename",
+    "tag",
+    "assign",
+    "remove",
+    "deploy",
+    "delete",
+    "restore",
+)
+COMPARED = (
+    "asset_type",
+    "name",
+    "settings",
+    "tags",
+    "summary",
+    "deployment_active",
+    "deleted_at",
+    "deleted_by",
+)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.integers(0, 20), st.integers(0, 20)),
+    min_size=5,
+    max_size=25,
+)
 
 
 # A collection (0) and a form in it (1): deleted together and alone, changed in between, restored in both orders.
@@ -47,7 +70,9 @@ class Forms:
             case "create":
                 asset_type = "collection" if value % 2 else "survey"
                 content = {} if value % 4 else {"content": FORM["content"]}
-                return await self.send("POST", "", json={"name": f"{value}", "asset_type": asset_type, **content})
+                return await self.send(
+                    "POST", "", json={"name": f"{value}", "asset_type": asset_type, **content}
+                )
             case "create inside":
                 return await self.send("POST", "", json={"name": f"{value}", "parent": uid or "x"})
             case "rename":
@@ -59,27 +84,46 @@ class Forms:
             case "assign":
                 body = {"user": holder, "permission": permission}
                 return await self.send("POST", f"{uid}/permission-assignments/", json=body)
-        return await self.send("DELETE", f"{uid}/permission-assignments/bulk/", json={"username": holder})
+        return await self.send(
+            "DELETE", f"{uid}/permission-assignments/bulk/", json={"username": holder}
+        )
 
     async def state(self) -> list[Any]:
         """All that is stored about the forms, without ids and times."""
         places = {uid: place for place, uid in enumerate(self.uids)}
         async with self.team.service.database.read_transaction() as connection:
-            rows = (await connection.execute(select(assets).where(assets.c.uid.in_(self.uids)))).all()
+            rows = (
+                await connection.execute(select(assets).where(assets.c.uid.in_(self.uids)))
+            ).all()
             ids = {row.id: places[row.uid] for row in rows}
-            given_rows = (await connection.execute(select(assignments).where(assignments.c.asset_id.in_(ids)))).all()
-            version_rows = (await connection.execute(select(versions).where(versions.c.asset_id.in_(ids)))).all()
+            given_rows = (
+                await connection.execute(select(assignments).where(assignments.c.asset_id.in_(ids)))
+            ).all()
+            version_rows = (
+                await connection.execute(select(versions).where(versions.c.asset_id.in_(ids)))
+            ).all()
         return [
-            sorted((ids[row.id], ids.get(row.parent_id), str([row._mapping[key] for key in COMPARED])) for row in rows),
-            sorted((ids[row.asset_id], row.user_id, row.permission, row.is_denied) for row in given_rows),
+            sorted(
+                (ids[row.id], ids.get(row.parent_id), str([row._mapping[key] for key in COMPARED]))
+                for row in rows
+            ),
+            sorted(
+                (ids[row.asset_id], row.user_id, row.permission, row.is_denied)
+                for row in given_rows
+            ),
             sorted((ids[row.asset_id], row.number, str(row.summary)) for row in version_rows),
         ]
 
 
 @given(STEPS)
 @example(TYPICAL)
-@settings(max_examples=settings().max_examples // 20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_deletes_and_undeletes_leave_no_trace(team: SharingTeam, steps: list[tuple[str, int, int]]) -> None:
+@settings(
+    max_examples=settings().max_examples // 20,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+async def test_deletes_and_undeletes_leave_no_trace(
+    team: SharingTeam, steps: list[tuple[str, int, int]]
+) -> None:
     plain, trashing = Forms(team, "ann"), Forms(team, "bob")
     deleted: list[str] = []  # restored in the opposite order
     for kind, number, value in [("create", 0, 1), ("create inside", 0, 2), *steps]:
@@ -90,8 +134,13 @@ async def test_deletes_and_undeletes_leave_no_trace(team: SharingTeam, steps: li
         elif kind == "restore":
             if deleted:
                 assert await trashing.send("POST", f"{deleted.pop()}/undelete/") == 200
-        elif kind == "create" or (await team.request("bob", "GET", f"{LIST}{uid}/")).status_code == 200:
-            assert await plain.write(kind, number, value) == await trashing.write(kind, number, value)
+        elif (
+            kind == "create"
+            or (await team.request("bob", "GET", f"{LIST}{uid}/")).status_code == 200
+        ):
+            assert await plain.write(kind, number, value) == await trashing.write(
+                kind, number, value
+            )
     for uid in reversed(deleted):
         assert await trashing.send("POST", f"{uid}/undelete/") == 200
     assert await trashing.state() == await plain.state()

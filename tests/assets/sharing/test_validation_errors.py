@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from tests.accounts.disabled_users import disable_user
-from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
+from tests.assets.sharing.sharing_team import (
+    PUBLIC,
+    SharingTeam,
+    last_segment,
+    permission_url,
+    user_url,
+)
 from tests.conftest import BASE_URL
 
 VIEW = "view_asset"
@@ -83,7 +89,9 @@ async def test_errors_of_single_assignments_and_lists(team: SharingTeam) -> None
         assert (answer.status_code, answer.json()[field][0]) == (400, reported), body
         good = {"user": "ann", "permission": VIEW}
         for query in ("", "?dry_run=true"):
-            answer = await team.request_assignments(uid, "manager", "POST", f"bulk/{query}", json=[good, body, good])
+            answer = await team.request_assignments(
+                uid, "manager", "POST", f"bulk/{query}", json=[good, body, good]
+            )
             assert answer.status_code == 400
             assert answer.json()[f"1.{field}"][0] == reported, body
     assert await team.snapshot(uid) == before
@@ -92,7 +100,9 @@ async def test_errors_of_single_assignments_and_lists(team: SharingTeam) -> None
 async def test_all_errors_of_an_entry_are_reported(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     both = {"user": ["There is no user nobody."], "permission": ["There is no permission nope."]}
-    answer = await team.request_assignments(uid, "owner", "POST", json={"user": "nobody", "permission": "nope"})
+    answer = await team.request_assignments(
+        uid, "owner", "POST", json={"user": "nobody", "permission": "nope"}
+    )
     assert (answer.status_code, answer.json()) == (400, both)
     bad = [{"url": "fly", "filters": []}]
     sent: list[dict[str, Any]] = [
@@ -131,7 +141,12 @@ async def test_invalid_lists(team: SharingTeam) -> None:
     before = await team.snapshot(uid)
     for sent in (b"{}", b'"x"', b"null", b"5", b""):
         answer = await team.request_assignments(
-            uid, "owner", "POST", "bulk/", content=sent, headers={"Content-Type": "application/json"}
+            uid,
+            "owner",
+            "POST",
+            "bulk/",
+            content=sent,
+            headers={"Content-Type": "application/json"},
         )
         assert answer.json() == {"detail": "The body must be a JSON array, a list of objects."}
         assert answer.status_code == 400
@@ -139,7 +154,10 @@ async def test_invalid_lists(team: SharingTeam) -> None:
         sent_as = {"Content-Type": "application/json"}
         assert await team.status(uid, "owner", "POST", rest, content=b"[{", headers=sent_as) == 400
         assert (
-            await team.status(uid, "owner", "POST", rest, content=b"x", headers={"Content-Type": "text/plain"}) == 415
+            await team.status(
+                uid, "owner", "POST", rest, content=b"x", headers={"Content-Type": "text/plain"}
+            )
+            == 415
         )
     assert await team.status(uid, "owner", "POST", "bulk/", data={"user": "bob"}) == 415
     answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[5, "x", None, []])
@@ -151,7 +169,9 @@ async def test_invalid_lists(team: SharingTeam) -> None:
         assert answer.status_code == 400
         assert "contradict each other" in answer.json()["1.permission"][0]
     unknown = [{"user": "bob", "permission": VIEW, "role": "x", "until": 5}]
-    answer = await team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=unknown)
+    answer = await team.request_assignments(
+        uid, "owner", "POST", "bulk/?dry_run=true", json=unknown
+    )
     assert answer.headers["Fieldgate-Ignored"] == "role, until"
     strict = await team.request_assignments(
         uid, "owner", "POST", "bulk/", json=unknown, headers={"Prefer": "handling=strict"}
@@ -164,10 +184,15 @@ async def test_huge_and_deep_bodies(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     many = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[0] * 20_001)
-    assert (many.status_code, many.json()) == (400, {"detail": "Too many entries at once: the limit is 20000."})
+    assert (many.status_code, many.json()) == (
+        400,
+        {"detail": "Too many entries at once: the limit is 20000."},
+    )
     wrong = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[0] * 20_000)
     assert (wrong.status_code, len(wrong.json())) == (400, 100)
-    large = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[{"user": "x" * 5_000_000}])
+    large = await team.request_assignments(
+        uid, "owner", "POST", "bulk/", json=[{"user": "x" * 5_000_000}]
+    )
     assert large.status_code == 413
     for levels, status in ((44, 201), (60, 400), (5_000, 400)):
         filters = '{"a":' * levels + "{}" + "}" * levels
@@ -180,9 +205,17 @@ async def test_huge_and_deep_bodies(team: SharingTeam) -> None:
         if levels < 5_000:
             form = {"user": "bob", "permission": PARTIAL, "partial_permissions": partial}
             assert await team.status(uid, "owner", "POST", data=form) == status
-    big = [{"url": "view_submissions", "filters": [{"n": 10**40, "é\n\u2028": "'; DROP TABLE assignments; --"}]}]
+    big = [
+        {
+            "url": "view_submissions",
+            "filters": [{"n": 10**40, "é\n\u2028": "'; DROP TABLE assignments; --"}],
+        }
+    ]
     created = await team.request_assignments(
-        uid, "owner", "POST", json={"user": "bob", "permission": PARTIAL, "partial_permissions": big}
+        uid,
+        "owner",
+        "POST",
+        json={"user": "bob", "permission": PARTIAL, "partial_permissions": big},
     )
     assert created.json()["partial_permissions"][0]["filters"] == big[0]["filters"]
     assert await team.snapshot(uid) != before
@@ -205,22 +238,35 @@ async def test_unusual_usernames(team: SharingTeam) -> None:
     )
     for name in odd:
         await team.add_user(name)
-        created = await team.request_assignments(uid, "owner", "POST", json={"user": name, "permission": VIEW})
+        created = await team.request_assignments(
+            uid, "owner", "POST", json={"user": name, "permission": VIEW}
+        )
         assert created.status_code == 201, name
         for given in (created.json()["user"], name.upper()):
-            again = await team.request_assignments(uid, "owner", "POST", json={"user": given, "permission": VIEW})
+            again = await team.request_assignments(
+                uid, "owner", "POST", json={"user": given, "permission": VIEW}
+            )
             assert again.json() == created.json(), (name, given)
     table = (await team.request_assignments(uid, "owner", "GET", "csv/")).content
     files = {"file": ("x.csv", table)}
-    reported = (await team.request_assignments(uid, "owner", "POST", "csv/?mode=replace", files=files)).json()
+    reported = (
+        await team.request_assignments(uid, "owner", "POST", "csv/?mode=replace", files=files)
+    ).json()
     assert (reported["counts"], len(reported["result"])) == ({}, len(odd))
     for name in odd:
-        cleared = await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})
+        cleared = await team.request_assignments(
+            uid, "owner", "DELETE", "bulk/", json={"username": name}
+        )
         assert cleared.status_code == 204
     assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner"}
 
 
-FORMS = ("/api/v2/{}", "/api/v2/{}/", "https://kf.example.org/api/v2/{}/?format=json", "/prefix/api/v2/{}.json")
+FORMS = (
+    "/api/v2/{}",
+    "/api/v2/{}/",
+    "https://kf.example.org/api/v2/{}/?format=json",
+    "/prefix/api/v2/{}.json",
+)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -228,7 +274,9 @@ async def test_reference_formats(team: SharingTeam, form: str) -> None:
     uid, other = await team.create_asset(), await team.create_asset()
     body = {"user": form.format("users/bob"), "permission": form.format("permissions/view_asset")}
     assert await team.status(uid, "owner", "POST", json=body) == 201
-    assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": body["user"]}) == 204
+    assert (
+        await team.status(uid, "owner", "DELETE", "bulk/", json={"username": body["user"]}) == 204
+    )
     given = form.format(f"assets/{other}")
     assert await team.status(uid, "owner", "PATCH", "clone/", json={"clone_from": given}) == 200
 
@@ -246,16 +294,35 @@ async def test_invalid_clone_requests(team: SharingTeam) -> None:
         ({}, 400, {"clone_from": [REQUIRED]}),
         ({"clone_from": uid}, 400, {"clone_from": [itself]}),
         ({"clone_from": f"{BASE_URL}/api/v2/assets/{uid}.json"}, 400, {"clone_from": [itself]}),
-        ({"clone_from": ""}, 400, {"clone_from": ["“” is not an asset: enter the address of one, or a uid."]}),
-        ({"clone_from": "anope"}, 404, {"detail": "This form does not exist or is not shared with you."}),
-        ({"clone_from": hidden}, 404, {"detail": "This form does not exist or is not shared with you."}),
+        (
+            {"clone_from": ""},
+            400,
+            {"clone_from": ["“” is not an asset: enter the address of one, or a uid."]},
+        ),
+        (
+            {"clone_from": "anope"},
+            404,
+            {"detail": "This form does not exist or is not shared with you."},
+        ),
+        (
+            {"clone_from": hidden},
+            404,
+            {"detail": "This form does not exist or is not shared with you."},
+        ),
     ]
     for body, status, reported in cases:
         for query in ("", "?dry_run=true"):
-            answer = await team.request_assignments(uid, "manager", "PATCH", f"clone/{query}", json=body)
+            answer = await team.request_assignments(
+                uid, "manager", "PATCH", f"clone/{query}", json=body
+            )
             assert (answer.status_code, answer.json()) == (status, reported)
     assert await team.snapshot(uid) == before
-    refused = await team.request_assignments(block, "owner", "PATCH", "clone/", json={"clone_from": uid})
+    refused = await team.request_assignments(
+        block, "owner", "PATCH", "clone/", json={"clone_from": uid}
+    )
     assert refused.status_code == 400
-    assert "add_submissions cannot be assigned on an asset of this type." in refused.json()["permission"]
+    assert (
+        "add_submissions cannot be assigned on an asset of this type."
+        in refused.json()["permission"]
+    )
     assert {last_segment(row["user"]) for row in await team.list_assignments(block)} == {"owner"}

@@ -41,7 +41,9 @@ class Actor:
 
     def sees_heading_about(self, text: str, name: str, value: str, timeout: float = 5_000) -> None:
         """A heading with a name that somebody wrote, perhaps between isolating characters."""
-        pattern = re.escape(self.words(text, **{name: "@@"})).replace("@@", f"\u2068?{re.escape(value)}\u2069?")
+        pattern = re.escape(self.words(text, **{name: "@@"})).replace(
+            "@@", f"\u2068?{re.escape(value)}\u2069?"
+        )
         expect(self.page.get_by_role("heading", level=1)).to_have_text(
             re.compile(f"^\\s*{pattern}\\s*$"), timeout=timeout
         )
@@ -53,14 +55,20 @@ class Actor:
 
     def follow(self, text: str, within: Locator | None = None, **values: object) -> None:
         """Follow a link with this name."""
-        self.activate((within or self.page).get_by_role("link", name=self.words(text, **values)).first)
+        self.activate(
+            (within or self.page).get_by_role("link", name=self.words(text, **values)).first
+        )
 
     def follow_named(self, name: str | re.Pattern[str], within: Locator | None = None) -> None:
         """Follow a link whose name somebody wrote, such as the name of a form."""
         self.activate((within or self.page).get_by_role("link", name=name).first)
 
     def press(self, text: str, within: Locator | None = None, **values: object) -> None:
-        self.activate((within or self.page).get_by_role("button", name=self.words(text, **values), exact=True).first)
+        self.activate(
+            (within or self.page)
+            .get_by_role("button", name=self.words(text, **values), exact=True)
+            .first
+        )
 
     def open_section(self, text: str, within: Locator | None = None, **values: object) -> None:
         """Open what is behind a title."""
@@ -71,7 +79,9 @@ class Actor:
         self.enter((within or self.main).get_by_label(self.words(label), exact=True).first, value)
 
     def tick(self, label: str, within: Locator | None = None) -> None:
-        self.activate((within or self.main).get_by_label(self.words(label), exact=True).first, key="Space")
+        self.activate(
+            (within or self.main).get_by_label(self.words(label), exact=True).first, key="Space"
+        )
 
     def choose_files(self, field: Locator, files: Sequence[tuple[str, bytes]]) -> None:
         self._count("choose files")
@@ -139,7 +149,10 @@ class KeyboardActor(Actor):
         self._tab_to(field)
         self._file_choosers.clear()
         for _ in range(MAX_KEY_PRESSES):
-            with suppress(PlaywrightTimeout), self.page.expect_event("filechooser", timeout=FILE_DIALOG_TIMEOUT_MS):
+            with (
+                suppress(PlaywrightTimeout),
+                self.page.expect_event("filechooser", timeout=FILE_DIALOG_TIMEOUT_MS),
+            ):
                 self.page.keyboard.press("Space")
             if self._file_choosers:
                 break

@@ -20,7 +20,9 @@ WAYS = [
     pytest.param(Language.ARABIC, "no-script", marks=pytest.mark.nightly),
     (Language.ENGLISH, "keyboard"),
 ]
-BY_LANGUAGE = pytest.mark.parametrize(("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value))
+BY_LANGUAGE = pytest.mark.parametrize(
+    ("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value)
+)
 
 
 @BY_LANGUAGE
@@ -35,7 +37,9 @@ def test_what_if(start_actor: StartActor, language: Language, way: str) -> None:
 
 
 @BY_LANGUAGE
-def test_token_and_logout(start_actor: StartActor, site: DemoSite, language: Language, way: str) -> None:
+def test_token_and_logout(
+    start_actor: StartActor, site: DemoSite, language: Language, way: str
+) -> None:
     actor = start_actor(language, way)
     words, name = actor.words, f"Power BI {language.value} {way}"
     actor.log_in(USERNAMES[COLLEAGUE])
@@ -56,7 +60,9 @@ def test_token_and_logout(start_actor: StartActor, site: DemoSite, language: Lan
 
 def _status(site: DemoSite, token: str) -> int:
     headers = {"Authorization": f"Token {token}"}
-    return httpx.get(f"{site.base_url}/api/v2/assets/", headers=headers, timeout=TIMEOUT_SECONDS).status_code
+    return httpx.get(
+        f"{site.base_url}/api/v2/assets/", headers=headers, timeout=TIMEOUT_SECONDS
+    ).status_code
 
 
 @pytest.mark.parametrize("way", ["mouse", "no-script", "keyboard"])
@@ -64,7 +70,10 @@ def test_switch_language_midway(start_actor: StartActor, way: str) -> None:
     """The page stays the same, with its filter, and everything on it is in the other language."""
     actor = start_actor(Language.ENGLISH, way)
     actor.page.goto("/api/v2/event/?regions__in=0")
-    for language, before in ((Language.ARABIC, Language.ENGLISH), (Language.FRENCH, Language.ARABIC)):
+    for language, before in (
+        (Language.ARABIC, Language.ENGLISH),
+        (Language.FRENCH, Language.ARABIC),
+    ):
         _switch(actor, before, language)
         expect(actor.page.locator("html")).to_have_attribute("lang", language.value)
         expect(actor.page).to_have_url(re.compile(r"/api/v2/event/\?regions__in=0$"))

@@ -21,15 +21,21 @@ AFRICA = 0
 MAX_STEPS = {"log in": 4, "upload": 3, "problems": 0, "view": 2, "share": 6, "floods": 3}
 
 
-def test_five_tasks_in_few_steps(start_actor: StartActor, site: DemoSite, people: tuple[str, str]) -> None:
+def test_five_tasks_in_few_steps(
+    start_actor: StartActor, site: DemoSite, people: tuple[str, str]
+) -> None:
     coordinator, colleague = people
     actor = start_actor(Language.ARABIC, width=PHONE)
     steps = {"log in": _count(actor, lambda: actor.log_in(coordinator))}
-    steps["upload"] = _count(actor, lambda: _upload(actor, "mistakes.xlsx", demo_forms.with_problems()))
+    steps["upload"] = _count(
+        actor, lambda: _upload(actor, "mistakes.xlsx", demo_forms.with_problems())
+    )
     steps["problems"] = _count(actor, lambda: _understand_problems(actor))
     actor.page.goto("/")
     _upload(actor, "needs.xlsx", demo_forms.household(TITLE))
-    expect(actor.page.get_by_role("link", name=actor.words("View the form"))).to_be_visible(timeout=IMPORT_TIMEOUT_MS)
+    expect(actor.page.get_by_role("link", name=actor.words("View the form"))).to_be_visible(
+        timeout=IMPORT_TIMEOUT_MS
+    )
     actor.page.goto("/")
     steps["view"] = _count(actor, lambda: _view(actor))
     steps["share"] = _count(actor, lambda: _share(actor, colleague))
@@ -86,7 +92,9 @@ def _export_floods(actor: Actor, site: DemoSite) -> None:
         newest = client.get("/api/v2/event/", params=filters).json()
     actor.follow_named(region, actor.main)
     actor.activate(actor.main.locator(".bars").get_by_role("link", name=flood, exact=True))
-    expect(actor.main.get_by_role("list", name=actor.words("Active filters"))).to_contain_text(flood)
+    expect(actor.main.get_by_role("list", name=actor.words("Active filters"))).to_contain_text(
+        flood
+    )
     with actor.page.expect_download() as download:
         actor.activate(actor.main.get_by_role("link", name="CSV", exact=True))
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))

@@ -21,8 +21,12 @@ WAYS = [
 MAX_PAGES = 20
 
 
-@pytest.mark.parametrize(("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value))
-def test_filter_page_and_export(start_actor: StartActor, site: DemoSite, language: Language, way: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value)
+)
+def test_filter_page_and_export(
+    start_actor: StartActor, site: DemoSite, language: Language, way: str
+) -> None:
     actor = start_actor(language, way)
     kenya = _country_name(site, language)
     actor.follow("Emergencies", actor.page.get_by_role("banner"))
@@ -36,7 +40,9 @@ def test_filter_page_and_export(start_actor: StartActor, site: DemoSite, languag
 
 def _country_name(site: DemoSite, language: Language) -> str:
     with site.client(ANONYMOUS) as client:
-        answer = client.get(f"/api/v2/country/{KENYA}/", headers={"Accept-Language": language.value})
+        answer = client.get(
+            f"/api/v2/country/{KENYA}/", headers={"Accept-Language": language.value}
+        )
     return str(answer.raise_for_status().json()["name"])
 
 

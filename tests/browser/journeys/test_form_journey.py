@@ -21,7 +21,9 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value))
+@pytest.mark.parametrize(
+    ("language", "way"), WAYS, ids=lambda value: getattr(value, "value", value)
+)
 def test_form_from_upload_to_sharing(
     start_actor: StartActor, people: tuple[str, str], language: Language, way: str
 ) -> None:
@@ -46,12 +48,17 @@ def test_check_before_upload(start_actor: StartActor, people: tuple[str, str], w
     actor = start_actor(Language.ARABIC, way)
     actor.log_in(people[0])
     actor.follow("Imports")
-    files = [("needs.xlsx", demo_forms.household(TITLE)), ("mistakes.xlsx", demo_forms.with_problems())]
+    files = [
+        ("needs.xlsx", demo_forms.household(TITLE)),
+        ("mistakes.xlsx", demo_forms.with_problems()),
+    ]
     field = actor.main.locator("input[type=file]").first
     actor.choose_files(field, files)
     actor.press("Check only", actor.main)
     checks = actor.main.locator("#checks")
-    expect(checks.get_by_role("heading", name="mistakes.xlsx")).to_be_visible(timeout=IMPORT_TIMEOUT_MS)
+    expect(checks.get_by_role("heading", name="mistakes.xlsx")).to_be_visible(
+        timeout=IMPORT_TIMEOUT_MS
+    )
     expect(checks).to_contain_text(actor.words("Nothing was stored."))
     expect(checks.locator("td.marked.problem").first).to_be_visible()
     expect(checks.get_by_role("heading", name="needs.xlsx")).to_be_visible()
@@ -60,7 +67,9 @@ def test_check_before_upload(start_actor: StartActor, people: tuple[str, str], w
         actor.choose_files(field, files)  # a browser keeps no files for another page
     actor.press("Upload", actor.main)
     for filename, _ in files:
-        expect(actor.page.get_by_role("row").filter(has_text=filename)).to_be_visible(timeout=IMPORT_TIMEOUT_MS)
+        expect(actor.page.get_by_role("row").filter(has_text=filename)).to_be_visible(
+            timeout=IMPORT_TIMEOUT_MS
+        )
 
 
 def upload_three_files(actor: Actor, has_script: bool = True) -> None:
@@ -75,9 +84,15 @@ def upload_three_files(actor: Actor, has_script: bool = True) -> None:
         ],
     )
     actor.press("Upload", actor.main)
-    expected = {"needs.xlsx": "Imported", "mistakes.xlsx": "Not imported", "bomb.xlsx": "Not imported"}
+    expected = {
+        "needs.xlsx": "Imported",
+        "mistakes.xlsx": "Not imported",
+        "bomb.xlsx": "Not imported",
+    }
     for filename, status in expected.items():
-        row = actor.page.get_by_role("row").filter(has=actor.page.get_by_role("link", name=filename))
+        row = actor.page.get_by_role("row").filter(
+            has=actor.page.get_by_role("link", name=filename)
+        )
         # With a script the list changes by itself. Without one the browser reloads it.
         expect(row).to_contain_text(words(status), timeout=IMPORT_TIMEOUT_MS)
 
@@ -96,7 +111,9 @@ def look_at_the_form(actor: Actor) -> None:
     actor.follow("Forms")
     actor.follow_named(TITLE, actor.main)
     expect(actor.page.get_by_role("heading", level=1)).to_have_text(TITLE)
-    languages = actor.main.get_by_role("navigation", name=words("Language of the form")).get_by_role("link")
+    languages = actor.main.get_by_role(
+        "navigation", name=words("Language of the form")
+    ).get_by_role("link")
     actor.activate(languages.first)
     for label in ("Head of household", "How many people live here?", "Sennar"):
         actor.sees_text(label)
@@ -109,7 +126,8 @@ def look_at_the_form(actor: Actor) -> None:
 def upload_second_version(actor: Actor) -> None:
     actor.follow("Upload a new version")
     actor.choose_files(
-        actor.main.locator("input[type=file]").first, [("needs.xlsx", demo_forms.household_second_version(TITLE))]
+        actor.main.locator("input[type=file]").first,
+        [("needs.xlsx", demo_forms.household_second_version(TITLE))],
     )
     actor.press("Upload", actor.main)
     link = actor.page.get_by_role("link", name=actor.words("View the form"))
@@ -122,7 +140,9 @@ def compare_versions(actor: Actor) -> None:
     actor.follow_named(re.compile(re.escape(words("What changed"))), actor.main)
     actor.sees_heading("What changed in version {number}", number=2)
     is_arabic = words.language is Language.ARABIC  # the form has its labels in Arabic, too
-    for text in ("رقم الهاتف", "صورة المنزل") if is_arabic else ("Phone number", "Photo of the house"):
+    for text in (
+        ("رقم الهاتف", "صورة المنزل") if is_arabic else ("Phone number", "Photo of the house")
+    ):
         actor.sees_text(text)
     for text in ("Rice left, in kg", "Rice left, in kilograms"):
         actor.sees_text(text)
@@ -141,7 +161,9 @@ def share_after_preview(actor: Actor, colleague: str) -> None:
     expect(preview).to_contain_text(colleague)
     expect(preview).to_contain_text(words("View form"))
     expect(preview).to_contain_text(words("Edit form"))
-    expect(actor.page.get_by_role("row").filter(has_text=colleague)).to_have_count(0)  # nothing is saved yet
+    expect(actor.page.get_by_role("row").filter(has_text=colleague)).to_have_count(
+        0
+    )  # nothing is saved yet
     actor.press("Share", actor.main)
     expect(actor.page.get_by_role("row").filter(has_text=colleague)).to_be_visible()
 

@@ -33,7 +33,9 @@ class SignOnSite:
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
-        self.providers = {id: OIDCProviderProcess(folder / id, id, self.base_url) for id in (NGO, OTHER)}
+        self.providers = {
+            id: OIDCProviderProcess(folder / id, id, self.base_url) for id in (NGO, OTHER)
+        }
         file = folder / "sign-on.toml"
         file.write_text("".join(each.settings() for each in self.providers.values()))
         self.environment = {"FIELDGATE_BASE_URL": self.base_url, "FIELDGATE_SIGN_ON": str(file)}
@@ -74,7 +76,9 @@ def open_browser(browser: Browser, sign_on_site: SignOnSite) -> Iterator[OpenBro
         def open_page(language: Language = Language.ENGLISH) -> Page:
             context = browser.new_context(base_url=sign_on_site.base_url, locale=language.value)
             stack.callback(context.close)
-            context.route(re.compile("fonts.googleapis.com"), lambda route: route.abort())  # the pages of the provider
+            context.route(
+                re.compile("fonts.googleapis.com"), lambda route: route.abort()
+            )  # the pages of the provider
             page = context.new_page()
             page.on("console", lambda message: _note(message.text))
             page.on("pageerror", lambda error: troubles.found.append(str(error)))
@@ -114,9 +118,13 @@ def expect_user(page: Page, name: str) -> None:
     expect(page.get_by_role("banner").get_by_role("link", name=name)).to_be_visible()
 
 
-def expect_error(page: Page, text: str, language: Language = Language.ENGLISH, id: str = NGO) -> None:
+def expect_error(
+    page: Page, text: str, language: Language = Language.ENGLISH, id: str = NGO
+) -> None:
     """A page of the service that says what is wrong, on which one can log in again."""
-    expected = Words(language)(text, provider="@@") if "{provider}" in text else Words(language)(text)
+    expected = (
+        Words(language)(text, provider="@@") if "{provider}" in text else Words(language)(text)
+    )
     name = f"\u2068?{re.escape(NAME.format(id))}\u2069?"
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text(re.compile(re.escape(expected).replace("@@", name)))
@@ -134,7 +142,9 @@ def test_log_in_and_out_here_and_there(open_browser: OpenBrowser, sign_on_site: 
     page.get_by_role("button", name="Yes, sign me out").click()
     expect(page).to_have_url(re.compile(f"^{sign_on_site.base_url}/login/"))
     choose_provider(page)
-    expect(page.get_by_placeholder("Enter any login")).to_be_visible()  # nobody is logged in there either
+    expect(
+        page.get_by_placeholder("Enter any login")
+    ).to_be_visible()  # nobody is logged in there either
 
 
 @pytest.mark.nightly
@@ -174,7 +184,9 @@ def test_wrong_nonce(open_browser: OpenBrowser, sign_on_site: SignOnSite) -> Non
     [cookie] = [each for each in page.context.cookies() if each["name"] == ATTEMPT_COOKIE.decode()]
     attempt = json.loads(base64.urlsafe_b64decode(cookie["value"].strip('"')))
     changed = base64.urlsafe_b64encode(json.dumps({**attempt, "nonce": "x" * 43}).encode()).decode()
-    page.context.add_cookies([{"name": cookie["name"], "value": changed, "url": sign_on_site.base_url}])
+    page.context.add_cookies(
+        [{"name": cookie["name"], "value": changed, "url": sign_on_site.base_url}]
+    )
     log_in_there(page, "amina")
     allow(page)
     expect_error(page, NOT_VALID)
@@ -212,10 +224,14 @@ def test_new_keys(open_browser: OpenBrowser, restart: Callable[..., None]) -> No
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("language", list(Language), ids=lambda each: each.value)
-def test_provider_that_is_down(open_browser: OpenBrowser, sign_on_site: SignOnSite, language: Language) -> None:
+def test_provider_that_is_down(
+    open_browser: OpenBrowser, sign_on_site: SignOnSite, language: Language
+) -> None:
     """Also if it goes down while somebody logs in. A password still works."""
     name = f"omar_{language.value}"
-    done = run_command("user", "create", name, "--password-stdin", data=sign_on_site.server.data, stdin=PASSWORD)
+    done = run_command(
+        "user", "create", name, "--password-stdin", data=sign_on_site.server.data, stdin=PASSWORD
+    )
     assert done.returncode == 0, done.stderr
     provider = sign_on_site.providers[NGO]
     page = open_browser(language)
@@ -250,7 +266,9 @@ def test_clock_difference(
 @pytest.mark.nightly
 def test_two_processes(open_browser: OpenBrowser, sign_on_site: SignOnSite) -> None:
     """Begun at one process, answered by the one at the public address. A cookie is for all ports of a host."""
-    second = ServerProcess(sign_on_site.server.data, "--no-worker", environment=sign_on_site.environment)
+    second = ServerProcess(
+        sign_on_site.server.data, "--no-worker", environment=sign_on_site.environment
+    )
     with second:
         page = open_browser()
         page.goto(f"{second.base_url}/login/{NGO}/")

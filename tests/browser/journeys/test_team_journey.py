@@ -16,11 +16,17 @@ FORM = "Water points"
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("language", "way"), [(Language.ARABIC, "mouse"), (Language.ENGLISH, "no-script")], ids=lambda value: str(value)
+    ("language", "way"),
+    [(Language.ARABIC, "mouse"), (Language.ENGLISH, "no-script")],
+    ids=lambda value: str(value),
 )
-def test_team_from_creation_to_removal(start_actor: StartActor, site: DemoSite, language: Language, way: str) -> None:
+def test_team_from_creation_to_removal(
+    start_actor: StartActor, site: DemoSite, language: Language, way: str
+) -> None:
     suffix = secrets.token_hex(3)
-    coordinator, *members = (f"{name}_{suffix}" for name in ("leila", "ann", "bashir", "carla", "dina", "emil"))
+    coordinator, *members = (
+        f"{name}_{suffix}" for name in ("leila", "ann", "bashir", "carla", "dina", "emil")
+    )
     for name in members:
         site.add_user(username=name)
     site.tokens[coordinator] = site.create_user(coordinator)
@@ -67,7 +73,11 @@ def share_with_team(actor: Actor, team: str, members: list[str]) -> None:
 
 
 def see_why(actor: Actor, team: str, member: str) -> None:
-    row = actor.page.locator(".people tr").filter(has=actor.page.locator("th bdi", has_text=member)).last
+    row = (
+        actor.page.locator(".people tr")
+        .filter(has=actor.page.locator("th bdi", has_text=member))
+        .last
+    )
     actor.follow("Why?", row)
     actor.sees("Comes from the team {name}.", name=f"\u2068{team}\u2069")
     actor.page.go_back()

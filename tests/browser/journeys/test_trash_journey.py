@@ -25,7 +25,11 @@ WAYS = [
 @pytest.fixture
 def environment(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
     """A database without users. Its fixtures cannot be used: they run in the event loop, which the browser has."""
-    address = f"sqlite:///{tmp_path}/trash.db" if kind == "sqlite" else request.getfixturevalue("postgres")
+    address = (
+        f"sqlite:///{tmp_path}/trash.db"
+        if kind == "sqlite"
+        else request.getfixturevalue("postgres")
+    )
     found = {"FIELDGATE_DATABASE_URL": address}
     done = run_command("migrate", data=tmp_path, environment=found)
     assert done.returncode == 0, done.stderr
@@ -42,7 +46,9 @@ def site(tmp_path: Path, environment: dict[str, str]) -> Iterator[DemoSite]:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("kind", "language", "way"), WAYS, ids=lambda value: getattr(value, "value", value))
+@pytest.mark.parametrize(
+    ("kind", "language", "way"), WAYS, ids=lambda value: getattr(value, "value", value)
+)
 def test_delete_undo_restart_and_restore(
     start_actor: StartActor,
     site: DemoSite,
@@ -52,8 +58,12 @@ def test_delete_undo_restart_and_restore(
     way: str,
 ) -> None:
     owner, colleague = people
-    with httpx.Client(base_url=site.base_url, auth=(owner, PASSWORD), timeout=TIMEOUT_SECONDS) as client:
-        path = httpx.URL(client.post("/api/v2/assets/", json={"name": NAME}).raise_for_status().json()["url"]).path
+    with httpx.Client(
+        base_url=site.base_url, auth=(owner, PASSWORD), timeout=TIMEOUT_SECONDS
+    ) as client:
+        path = httpx.URL(
+            client.post("/api/v2/assets/", json={"name": NAME}).raise_for_status().json()["url"]
+        ).path
         for name, permission in ((colleague, "manage_asset"), ("AnonymousUser", "view_asset")):
             body = {"user": name, "permission": permission}
             client.post(f"{path}permission-assignments/", json=body).raise_for_status()

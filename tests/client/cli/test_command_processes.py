@@ -27,9 +27,15 @@ class RunningCommand:
 
     def __init__(self, *arguments: str | Path) -> None:
         self.process = subprocess.Popen(
-            [CLIENT_COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+            [CLIENT_COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
         )
-        self._killer = threading.Timer(TIMEOUT_SECONDS, self.process.kill)  # a line that never comes is an end
+        self._killer = threading.Timer(
+            TIMEOUT_SECONDS, self.process.kill
+        )  # a line that never comes is an end
         self._killer.start()
 
     def __enter__(self) -> "RunningCommand":
@@ -49,7 +55,15 @@ class RunningCommand:
 
 def test_closed_pipe(demo_server: DemoServer, config: Path) -> None:
     """`fetch --out - | head -1`"""
-    command: list[str | Path] = [CLIENT_COMMAND, "fetch", demo_server.url + EVENTS, "--out", "-", "--page-size", "50"]
+    command: list[str | Path] = [
+        CLIENT_COMMAND,
+        "fetch",
+        demo_server.url + EVENTS,
+        "--out",
+        "-",
+        "--page-size",
+        "50",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -61,7 +75,9 @@ def test_closed_pipe(demo_server: DemoServer, config: Path) -> None:
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_fetch_leaves_nothing_behind(tmp_path: Path, config: Path, signal_number: signal.Signals) -> None:
+def test_interrupted_fetch_leaves_nothing_behind(
+    tmp_path: Path, config: Path, signal_number: signal.Signals
+) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -85,7 +101,9 @@ def test_password_is_asked_for_without_echo(demo_server: DemoServer, config: Pat
     """On a terminal: a question on it, and no trace of the password."""
     pid, master = pty.fork()
     if pid == 0:  # the child: the terminal is its standard input, output and error
-        os.execv(CLIENT_COMMAND, [str(CLIENT_COMMAND), "login", demo_server.url, "--username", "demo"])
+        os.execv(
+            CLIENT_COMMAND, [str(CLIENT_COMMAND), "login", demo_server.url, "--username", "demo"]
+        )
     shown = b""
     while b"Password of demo: " not in shown:
         shown += os.read(master, 1000)

@@ -42,13 +42,25 @@ def read_ndjson(text: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("query", "options"),
-    [("", NAMED), (NUMBERS, ()), (OTHER_REGION, ("--filter", "regions__in=0")), (OTHER_REGION, ("--regions__in", "0"))],
+    [
+        ("", NAMED),
+        (NUMBERS, ()),
+        (OTHER_REGION, ("--filter", "regions__in=0")),
+        (OTHER_REGION, ("--regions__in", "0")),
+    ],
 )
 def test_filters_by_name_and_number(
-    run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path, query: str, options: tuple[str, ...]
+    run: RunClient,
+    demo_server: DemoServer,
+    floods: list[Any],
+    tmp_path: Path,
+    query: str,
+    options: tuple[str, ...],
 ) -> None:
     file = tmp_path / "floods.ndjson"
-    done = run("fetch", f"{demo_server.url}{EVENTS}{query}", *options, "--out", file, "--page-size", "7")
+    done = run(
+        "fetch", f"{demo_server.url}{EVENTS}{query}", *options, "--out", file, "--page-size", "7"
+    )
     assert (done.code, done.out) == (0, ""), done.err
     assert done.err == f"{len(floods)} records written to {file}\n{PUBLIC}"
     assert read_ndjson(file.read_text()) == floods
@@ -60,7 +72,9 @@ def test_standard_output(run: RunClient, logged_in: DemoServer, floods: list[Any
     assert {each["id"] for each in read_ndjson(done.out)} >= {each["id"] for each in floods}
 
 
-def test_columns(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path) -> None:
+def test_columns(
+    run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path
+) -> None:
     url = f"{demo_server.url}{EVENTS}{NUMBERS}"
     chosen = ("--columns", "name, countries.name", "--columns=disaster_start_date")
     for name in ("f.csv", "f.xlsx", "f.parquet", "f.csv.gz"):
@@ -71,12 +85,16 @@ def test_columns(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp
     assert rows[0] == header
     assert [row[0] for row in rows[1:]] == [each["name"] for each in floods]
     assert run("fetch", url, *chosen, "--bom", "--out", tmp_path / "bom.csv").code == 0
-    assert (tmp_path / "bom.csv").read_bytes() == b"\xef\xbb\xbf" + (tmp_path / "f.csv").read_bytes()
+    assert (tmp_path / "bom.csv").read_bytes() == b"\xef\xbb\xbf" + (
+        tmp_path / "f.csv"
+    ).read_bytes()
     wrong = run("fetch", url, "--columns", "id,nmae", "--out", tmp_path / "wrong.csv.gz")
     assert (wrong.code, wrong.out) == (2, "")
     assert "no column nmae." in wrong.err
     assert not (tmp_path / "wrong.csv.gz").exists()
-    assert gzip.decompress((tmp_path / "f.csv.gz").read_bytes()) == (tmp_path / "f.csv").read_bytes()
+    assert (
+        gzip.decompress((tmp_path / "f.csv.gz").read_bytes()) == (tmp_path / "f.csv").read_bytes()
+    )
     sheet = openpyxl.load_workbook(tmp_path / "f.xlsx").worksheets[0]
     assert [cell.value for cell in sheet[1]] == header
     assert all(cell.is_date for cell in sheet["C"][1:])
@@ -84,7 +102,14 @@ def test_columns(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp
 
 
 def test_other_lists(run: RunClient, demo_server: DemoServer) -> None:
-    done = run("fetch", f"{demo_server.url}/api/v2/permissions/?limit=3&offset=2", "--language", "fr", "--out", "-")
+    done = run(
+        "fetch",
+        f"{demo_server.url}/api/v2/permissions/?limit=3&offset=2",
+        "--language",
+        "fr",
+        "--out",
+        "-",
+    )
     records = read_ndjson(done.out)
     assert len(records) == 10
     assert "Peut" in records[0]["name"]
@@ -96,7 +121,9 @@ def test_other_lists(run: RunClient, demo_server: DemoServer) -> None:
 
 
 @pytest.mark.parametrize("path", ["api/v2/imports/", "assets/?q=visit"])
-def test_a_list_of_ones_own_needs_a_login(run: RunClient, demo_server: DemoServer, path: str, tmp_path: Path) -> None:
+def test_a_list_of_ones_own_needs_a_login(
+    run: RunClient, demo_server: DemoServer, path: str, tmp_path: Path
+) -> None:
     """The server answers with an empty list. An empty file would look like a result, and replace the one before."""
     file = tmp_path / "list.csv"
     file.write_text("before")
@@ -126,10 +153,16 @@ def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> N
     ("arguments", "message"),
     [
         (("event/", "--out", "x.doc"), "The ending of x.doc is not known."),
-        (("event/", "--out", "-", "--format", "xlsx"), "xlsx cannot be written to standard output."),
+        (
+            ("event/", "--out", "-", "--format", "xlsx"),
+            "xlsx cannot be written to standard output.",
+        ),
         (("event/", "--out", "x.xlsx.gz"), "Use .ndjson.gz or .csv.gz."),
         (("event/", "--out", "x.xlsx", "--bom"), "--bom is for CSV files."),
-        (("event/", "--out", "x.ndjson", "--columns", "id"), "--columns is for csv, xlsx and parquet, not for ndjson."),
+        (
+            ("event/", "--out", "x.ndjson", "--columns", "id"),
+            "--columns is for csv, xlsx and parquet, not for ndjson.",
+        ),
         (("event/", "--out", "x.csv", "--columns", " ,"), "--columns needs names"),
         (("event/", "--out", "x.csv", "--filter", "dtype"), "write NAME=VALUE"),
         (("assets/", "--out", "x.csv", "--country", "KEN"), "are for event/."),
@@ -137,11 +170,18 @@ def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> N
         (("event/", "--out", "x.csv"), "No server is chosen."),
         (("/", "--out", "x.csv"), "Write the path of a list, such as event/."),
         (("ftp://field.example/", "--out", "x.csv"), "It must begin with https:// or http://."),
-        (("https://secret-token@field.example/", "--out", "x.csv"), "Do not write credentials into the URL"),
+        (
+            ("https://secret-token@field.example/", "--out", "x.csv"),
+            "Do not write credentials into the URL",
+        ),
     ],
 )
 def test_wrong_usage(
-    run: RunClient, arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunClient,
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("fetch", *arguments)

@@ -9,7 +9,12 @@ import pytest
 from fieldgate_client.cli.stored_servers import StoredServer, StoredServers, save_servers
 
 from tests.client.cli.conftest import RunClient
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 TOKEN = "fgt_very-secret"
 
@@ -30,7 +35,11 @@ class StandIn(LoopbackServer):
 
     @property
     def credentials(self) -> list[str | None]:
-        return [request.headers.get("authorization") for request in self.requests if request.method == "GET"]
+        return [
+            request.headers.get("authorization")
+            for request in self.requests
+            if request.method == "GET"
+        ]
 
 
 def test_token_that_the_server_repeats_is_hidden(run: RunClient, config: Path) -> None:
@@ -46,7 +55,9 @@ def test_token_that_the_server_repeats_is_hidden(run: RunClient, config: Path) -
         assert done.err.splitlines()[-1].endswith("second line (status 400)"), "on one line"
 
 
-def test_stored_token_is_for_its_server_only(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_token_is_for_its_server_only(
+    run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with StandIn(200, body) as other, StandIn(200, body) as own:
         save_servers(config, StoredServers("x", {"x": StoredServer(own.base_url, TOKEN)}))
@@ -59,21 +70,34 @@ def test_stored_token_is_for_its_server_only(run: RunClient, config: Path, monke
         assert set(own.credentials) == {f"Token {TOKEN}"}
 
 
-def test_token_from_a_server_like_ifrc_go(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_from_a_server_like_ifrc_go(
+    run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has no `/token/`, and answers 400 to a wrong password."""
     with StandIn(404, {"detail": "Not found."}) as server:
-        for status, body in ((400, {"statusCode": 400, "error_message": "Wrong."}), (200, {"token": TOKEN})):
+        for status, body in (
+            (400, {"statusCode": 400, "error_message": "Wrong."}),
+            (200, {"token": TOKEN}),
+        ):
             server.posted = json_reply(body, status)
             monkeypatch.setattr("sys.stdin", io.StringIO("password\n"))
             done = run("login", server.base_url, "--username", "amina")
             if status == 400:
-                assert (done.code, done.err) == (3, "fieldgate-client login: error: Wrong. (status 400)\n")
+                assert (done.code, done.err) == (
+                    3,
+                    "fieldgate-client login: error: Wrong. (status 400)\n",
+                )
         assert server.credentials[-1] == f"Token {TOKEN}", "checked before it is stored"
         assert (done.code, config.exists()) == (1, False), "the stand-in has no lists"
 
 
-def test_password_is_not_sent_after_a_redirect(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with StandIn(200, {"token": "x"}) as other, StandIn(302, {}, Location=f"{other.base_url}/token/") as server:
+def test_password_is_not_sent_after_a_redirect(
+    run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        StandIn(200, {"token": "x"}) as other,
+        StandIn(302, {}, Location=f"{other.base_url}/token/") as server,
+    ):
         monkeypatch.setattr("sys.stdin", io.StringIO("password\n"))
         done = run("login", server.base_url, "--username", "amina")
         assert done.code == 4
@@ -83,7 +107,9 @@ def test_password_is_not_sent_after_a_redirect(run: RunClient, config: Path, mon
 
 
 @pytest.mark.parametrize("token", ["", "two words", "a\r\nX-Evil: 1", None, 7])
-def test_answer_that_is_no_token(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch, token: object) -> None:
+def test_answer_that_is_no_token(
+    run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch, token: object
+) -> None:
     with StandIn(200, {"token": token}) as server:
         monkeypatch.setattr("sys.stdin", io.StringIO("password\n"))
         done = run("login", server.base_url, "--username", "amina")

@@ -27,7 +27,10 @@ def test_problems_are_a_table(run: RunClient, logged_in: DemoServer, forms: Path
     first, *table, last = done.out.splitlines()
     assert first == f"{forms / 'bad.xlsx'}: not imported: 2 problems"
     assert table[0].split() == ["sheet", "row", "column", "problem"]
-    assert [line.split()[:3] for line in table[1:]] == [["survey", "2", "type"], ["survey", "3", "name"]]
+    assert [line.split()[:3] for line in table[1:]] == [
+        ["survey", "2", "type"],
+        ["survey", "3", "name"],
+    ]
     assert last.startswith(f"See {logged_in.url}/api/v2/imports/i")
 
 
@@ -43,7 +46,9 @@ def test_new_form_and_new_version(run: RunClient, logged_in: DemoServer, forms: 
     assert len(versions.out.splitlines()) == 2
 
 
-def test_folder_goes_on_after_a_form_with_problems(run: RunClient, logged_in: DemoServer, forms: Path) -> None:
+def test_folder_goes_on_after_a_form_with_problems(
+    run: RunClient, logged_in: DemoServer, forms: Path
+) -> None:
     (forms / "empty.xlsx").write_bytes(b"")
     done = run("import", forms, "--language", "es")
     assert done.code == 1, "a file that is no form at all"
@@ -59,7 +64,11 @@ def test_folders(forms: Path, tmp_path: Path) -> None:
     (forms / "folder.xlsx").mkdir()
     expected = [forms / name for name in ("bad.xlsx", "good.xlsx", "more.CSV")]
     assert find_forms([str(forms)]) == expected
-    assert find_forms([str(forms / "good.xlsx"), str(forms)]) == [expected[1], expected[0], expected[2]]
+    assert find_forms([str(forms / "good.xlsx"), str(forms)]) == [
+        expected[1],
+        expected[0],
+        expected[2],
+    ]
     (tmp_path / "empty").mkdir()
     for wrong in ("empty", "none"):
         with pytest.raises(UsageError):

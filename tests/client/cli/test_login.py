@@ -20,7 +20,9 @@ def type_in(monkeypatch: pytest.MonkeyPatch) -> TypeIn:
     return lambda text: monkeypatch.setattr("sys.stdin", io.StringIO(text))
 
 
-def test_login_with_a_token(run: RunClient, demo_server: DemoServer, config: Path, type_in: TypeIn) -> None:
+def test_login_with_a_token(
+    run: RunClient, demo_server: DemoServer, config: Path, type_in: TypeIn
+) -> None:
     type_in(f"{demo_server.token}\n")
     done = run("login", f"{demo_server.url}/api/v2/")
     assert (done.code, done.err) == (0, "")
@@ -31,9 +33,20 @@ def test_login_with_a_token(run: RunClient, demo_server: DemoServer, config: Pat
     assert demo_server.token in config.read_text()
     imports = run("fetch", "imports/", "--out", "-")
     assert imports.code == 0
-    assert run("fetch", f"{demo_server.url}/api/v2/account/tokens/", "--out", "-").out.count("fgt_") >= 1, "by origin"
+    assert (
+        run("fetch", f"{demo_server.url}/api/v2/account/tokens/", "--out", "-").out.count("fgt_")
+        >= 1
+    ), "by origin"
     listed = run("servers")
-    assert listed.out.split() == ["name", "user", "url", "127.0.0.1", "demo", "default", demo_server.url]
+    assert listed.out.split() == [
+        "name",
+        "user",
+        "url",
+        "127.0.0.1",
+        "demo",
+        "default",
+        demo_server.url,
+    ]
     done = run("logout")
     assert done.code == 0
     assert "stays valid" in done.out
@@ -42,7 +55,9 @@ def test_login_with_a_token(run: RunClient, demo_server: DemoServer, config: Pat
     assert run("servers").err.startswith("No servers are stored.")
 
 
-def test_login_with_a_password(run: RunClient, demo_server: DemoServer, config: Path, type_in: TypeIn) -> None:
+def test_login_with_a_password(
+    run: RunClient, demo_server: DemoServer, config: Path, type_in: TypeIn
+) -> None:
     for name in ("one", "two"):
         type_in(f"{demo_server.password}\n")
         done = run("login", demo_server.url, "--username", "demo", "--name", name)
@@ -63,7 +78,9 @@ def test_login_with_scopes(run: RunClient, demo_server: DemoServer, type_in: Typ
     refused = run("login", demo_server.url, "--username", "demo", "--scopes", "fly")
     assert (refused.code, "scopes" in refused.err) == (1, True)
     type_in(f"{demo_server.password}\n")
-    assert run("login", demo_server.url, "--username", "demo", "--scopes", "read, imports").code == 0
+    assert (
+        run("login", demo_server.url, "--username", "demo", "--scopes", "read, imports").code == 0
+    )
     assert run("fetch", "assets/", "--out", "-").code == 0
     done = run("fetch", "account/tokens/", "--out", "-")
     assert (done.code, "scope account" in done.err) == (3, True)
@@ -101,7 +118,11 @@ def test_names_are_safe_in_shells(run: RunClient, demo_server: DemoServer, type_
 
 def test_readable_file_is_reported(run: RunClient, config: Path) -> None:
     config.parent.mkdir(parents=True)
-    config.write_text(json.dumps({"default": "a", "servers": {"a": {"url": "https://a.example", "token": "secret"}}}))
+    config.write_text(
+        json.dumps(
+            {"default": "a", "servers": {"a": {"url": "https://a.example", "token": "secret"}}}
+        )
+    )
     config.chmod(0o644)
     done = run("servers")
     assert done.code == 0

@@ -52,7 +52,9 @@ def test_completion_in_bash(run: RunClient, tmp_path: object) -> None:
             f"\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; COMP_POINT={len(line)}"
             f"\n_shtab_fieldgate_client fieldgate-client '{words[-1]}' '{words[-2]}'; echo \"${{COMPREPLY[@]}}\""
         )
-        done = subprocess.run(["bash"], input=script + ask, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash"], input=script + ask, capture_output=True, text=True, check=False
+        )
         assert done.stdout.split() == [expected], done.stderr
 
 
@@ -73,7 +75,11 @@ URL = "https://field.example/api/v2/event/?limit=1"
             ExitCode.UNREACHABLE,
             "https://x is unreachable. Check the address and your connection, then try again.",
         ),
-        (errors.ServerFailed("Broken.", status=503), ExitCode.UNREACHABLE, "Broken. (status 503) Try again later."),
+        (
+            errors.ServerFailed("Broken.", status=503),
+            ExitCode.UNREACHABLE,
+            "Broken. (status 503) Try again later.",
+        ),
         (ImportFailed(Import(uid="i", messages={"error": "No."})), ExitCode.PROBLEMS, "No."),
         (errors.InvalidRequest("Bad.", status=400), ExitCode.FAILED, "Bad. (status 400)"),
         (FileNotFoundError(2, "No such file", "x.csv"), ExitCode.FAILED, "x.csv: No such file"),

@@ -20,7 +20,9 @@ def asset(logged_in: DemoServer) -> Iterator[str]:
     """The uid of a form of the demo user."""
     headers = {"Authorization": f"Token {logged_in.token}"}
     with httpx.Client(base_url=logged_in.url, headers=headers, timeout=TIMEOUT_SECONDS) as client:
-        created = client.post("/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"}).json()
+        created = client.post(
+            "/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"}
+        ).json()
         yield created["uid"]
         client.delete(f"/api/v2/assets/{created['uid']}/")
 
@@ -35,14 +37,19 @@ def test_share_and_remove(run: RunClient, asset: str) -> None:
     assert (dry.code, dry.err) == (0, "Nothing was changed: this was a dry run.\n")
     expected = {("bashir", "granted", "view_submissions"), ("bashir", "granted", "view_asset")}
     assert effects(dry.out) == expected
-    assert run("explain", asset, "bashir", "view_submissions").out.startswith("No: bashir, view_submissions")
+    assert run("explain", asset, "bashir", "view_submissions").out.startswith(
+        "No: bashir, view_submissions"
+    )
     done = run("share", asset, "bashir", "view_submissions")
     assert (done.code, done.err, done.out) == (0, "", dry.out)
     explained = run("explain", asset, "bashir", "view_asset")
     assert explained.out.startswith("Yes: bashir, view_asset (View form)\n- ")
     assert run("share", asset, "bashir", "view_asset").out.startswith("Nothing changes")
     removed = run("share", asset, "bashir", "view_asset", "--remove")
-    assert effects(removed.out) == {("bashir", "removed", "view_asset"), ("bashir", "removed", "view_submissions")}
+    assert effects(removed.out) == {
+        ("bashir", "removed", "view_asset"),
+        ("bashir", "removed", "view_submissions"),
+    }
 
 
 def test_share_until_a_day(run: RunClient, asset: str) -> None:
@@ -53,7 +60,9 @@ def test_share_until_a_day(run: RunClient, asset: str) -> None:
     later = run("share", asset, "bashir", "view_asset", "--until", "2100-01-31").out
     assert re.search(row.format("ends", ".*, until 2100-01-31T23:59:59Z"), later)
     more = run("share", asset, "bashir", "change_asset", "--dry-run").out
-    assert re.search(row.format("no longer ends", "needed by"), more), "something without an end needs it"
+    assert re.search(row.format("no longer ends", "needed by"), more), (
+        "something without an end needs it"
+    )
     endless = run("share", asset, "bashir", "view_asset", "--until", "never").out
     assert re.search(row.format("no longer ends", "chosen"), endless)
 
@@ -61,7 +70,9 @@ def test_share_until_a_day(run: RunClient, asset: str) -> None:
 def test_share_from_csv(run: RunClient, asset: str, logged_in: DemoServer, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     url = f"{logged_in.url}/api/v2/assets/{asset}/"
-    file.write_text(f"\ufeffAsset, User,Permission\n{url},bashir,change_asset\n\n{asset},AnonymousUser,view_asset\n")
+    file.write_text(
+        f"\ufeffAsset, User,Permission\n{url},bashir,change_asset\n\n{asset},AnonymousUser,view_asset\n"
+    )
     done = run("share", "--from", file)
     assert done.code == 0, done.err
     assert effects(done.out) == {
@@ -73,7 +84,11 @@ def test_share_from_csv(run: RunClient, asset: str, logged_in: DemoServer, tmp_p
 
 def test_nothing_is_changed_if_one_row_is_wrong(run: RunClient, asset: str, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
-    wrong = (f"{asset};nobody-here;view_asset", f"{asset};AnonymousUser;see_asset", "aNothing;bashir;view_asset")
+    wrong = (
+        f"{asset};nobody-here;view_asset",
+        f"{asset};AnonymousUser;see_asset",
+        "aNothing;bashir;view_asset",
+    )
     file.write_text("\n".join(["asset;user;permission", f"{asset};bashir;change_asset", *wrong]))
     done = run("share", "--from", file)
     assert (done.code, done.out) == (1, "")
@@ -107,7 +122,13 @@ def test_wrong_csv(content: str, message: str, tmp_path: Path) -> None:
 
 
 def test_wrong_usage(run: RunClient, tmp_path: Path) -> None:
-    for arguments in ([], ["a"], ["a", "b"], ["a", "b", "--from", "x.csv"], ["--from", tmp_path / "none.csv"]):
+    for arguments in (
+        [],
+        ["a"],
+        ["a", "b"],
+        ["a", "b", "--from", "x.csv"],
+        ["--from", tmp_path / "none.csv"],
+    ):
         done = run("share", *arguments)
         assert (done.code, done.out) == (2, "")
 
@@ -119,7 +140,10 @@ NAMES = st.sampled_from("abc")
 def test_grouping_keeps_exactly_the_rows(rows: list[tuple[str, str, str]]) -> None:
     grants = group_rows([Row(*row) for row in rows])
     flat = [
-        (grant.asset, user, permission) for grant in grants for user in grant.users for permission in grant.permissions
+        (grant.asset, user, permission)
+        for grant in grants
+        for user in grant.users
+        for permission in grant.permissions
     ]
     assert sorted(flat) == sorted(set(rows))
     assert sorted(row[:3] for grant in grants for row in grant.rows) == sorted(set(rows))

@@ -42,21 +42,41 @@ ENVIRONMENT = {"FIELDGATE_URL": "https://env.example/", "FIELDGATE_TOKEN": " env
         ({"name": "kobo"}, ENVIRONMENT, ("https://kobo.example/k", "kobo-token")),
         ({}, ENVIRONMENT, ("https://env.example", "env-token")),
         ({}, {"FIELDGATE_URL": "https://field.example"}, ("https://field.example", "field-token")),
-        ({"url": "https://env.example/api/v2/event/"}, ENVIRONMENT, ("https://env.example", "env-token")),
-        ({"url": "https://field.example/api/v2/event/"}, ENVIRONMENT, ("https://field.example", "field-token")),
-        ({"url": "https://other.example/api/v2/event/"}, ENVIRONMENT, ("https://other.example", "")),
+        (
+            {"url": "https://env.example/api/v2/event/"},
+            ENVIRONMENT,
+            ("https://env.example", "env-token"),
+        ),
+        (
+            {"url": "https://field.example/api/v2/event/"},
+            ENVIRONMENT,
+            ("https://field.example", "field-token"),
+        ),
+        (
+            {"url": "https://other.example/api/v2/event/"},
+            ENVIRONMENT,
+            ("https://other.example", ""),
+        ),
         ({"url": "http://field.example/api/v2/event/"}, {}, ("http://field.example", "")),
-        ({"url": "https://kobo.example/k/api/v2/assets/"}, {}, ("https://kobo.example/k", "kobo-token")),
+        (
+            {"url": "https://kobo.example/k/api/v2/assets/"},
+            {},
+            ("https://kobo.example/k", "kobo-token"),
+        ),
         ({"url": "https://kobo.example/api/v2/assets/"}, {}, ("https://kobo.example", "")),
     ],
 )
-def test_choice(options: dict[str, str], environment: dict[str, str], expected: tuple[str, str]) -> None:
+def test_choice(
+    options: dict[str, str], environment: dict[str, str], expected: tuple[str, str]
+) -> None:
     chosen = choose_server(SERVERS, **options, environment=environment)
     assert (chosen.url, chosen.token) == expected
     assert "token" not in repr(chosen)
 
 
-HOSTS = st.sampled_from(["field.example", "kobo.example", "env.example", "evil.example", "field.example.evil.example"])
+HOSTS = st.sampled_from(
+    ["field.example", "kobo.example", "env.example", "evil.example", "field.example.evil.example"]
+)
 URLS = st.builds(
     "{}://{}{}{}api/v2/event/".format,
     st.sampled_from(["http", "https"]),
@@ -69,7 +89,10 @@ URLS = st.builds(
 @given(URLS, st.sampled_from([{}, ENVIRONMENT]))
 def test_a_token_is_only_for_its_server(url: str, environment: dict[str, str]) -> None:
     chosen = choose_server(SERVERS, url=url, environment=environment)
-    owner = {each.token: each.url for each in SERVERS.servers.values()} | {"env-token": "https://env.example", "": url}
+    owner = {each.token: each.url for each in SERVERS.servers.values()} | {
+        "env-token": "https://env.example",
+        "": url,
+    }
     assert is_below(url, owner[chosen.token])
     assert is_below(url, chosen.url)
 
@@ -97,7 +120,9 @@ def test_token_without_a_server_is_not_used() -> None:
 def test_token_file(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("file-token\n")
-    chosen = choose_server(SERVERS, url="https://new.example/", token_file=str(file), environment=ENVIRONMENT)
+    chosen = choose_server(
+        SERVERS, url="https://new.example/", token_file=str(file), environment=ENVIRONMENT
+    )
     assert (chosen.url, chosen.token) == ("https://new.example", "file-token")
     file.write_bytes(b"\xff\xfe")
     for wrong in (file, tmp_path, tmp_path / "none"):
@@ -134,7 +159,9 @@ def test_link_in_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -> 
 def test_missing_and_damaged_files(tmp_path: Path) -> None:
     assert load_servers(tmp_path / "none.json") == StoredServers()
     damaged = tmp_path / "damaged.json"
-    damaged.write_text('{"servers": {"a": {"url": "https://a.example", "token": 7, "x": "secret-1"}}}')
+    damaged.write_text(
+        '{"servers": {"a": {"url": "https://a.example", "token": 7, "x": "secret-1"}}}'
+    )
     with pytest.raises(FieldgateError, match=r"is damaged.*log in again") as raised:
         load_servers(damaged)
     assert "secret" not in str(raised.value)

@@ -11,7 +11,9 @@ from tests.processes import TIMEOUT_SECONDS
 
 def send(server: DemoServer, method: str, path: str, **options: Any) -> Any:
     headers = {"Authorization": f"Token {server.token}"}
-    return httpx.request(method, server.url + path, headers=headers, timeout=TIMEOUT_SECONDS, **options).json()
+    return httpx.request(
+        method, server.url + path, headers=headers, timeout=TIMEOUT_SECONDS, **options
+    ).json()
 
 
 @pytest.fixture
@@ -22,7 +24,11 @@ def wash(logged_in: DemoServer) -> str:
 
 @pytest.fixture
 def asset(logged_in: DemoServer) -> str:
-    return str(send(logged_in, "POST", "/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"})["uid"])
+    return str(
+        send(logged_in, "POST", "/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"})[
+            "uid"
+        ]
+    )
 
 
 def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> None:
@@ -32,7 +38,15 @@ def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> 
     assert f"{asset}  team:Wash  granted  view_asset" in shared.out
     dry = run("team", "add", wash, "bashir", "--dry-run")
     assert (dry.code, dry.err) == (0, "Nothing was changed: this was a dry run.\n")
-    assert dry.out.splitlines()[1].split() == ["bashir", "gains", "Visit", "Can", "view", "the", "form"]
+    assert dry.out.splitlines()[1].split() == [
+        "bashir",
+        "gains",
+        "Visit",
+        "Can",
+        "view",
+        "the",
+        "form",
+    ]
     assert run("explain", asset, "bashir", "view_asset").out.startswith("No: ")
     assert run("team", "add", wash, "bashir").err == "Added: bashir.\n"
     assert run("team", "add", wash, "bashir").err == "They are in the team already.\n"
@@ -41,7 +55,15 @@ def test_people_join_and_leave_a_team(run: RunClient, wash: str, asset: str) -> 
     assert "bashir  member" in shown
     assert "Visit" in shown
     dry = run("team", "remove", wash, "bashir", "--dry-run")
-    assert dry.out.splitlines()[1].split() == ["bashir", "loses", "Visit", "Can", "view", "the", "form"]
+    assert dry.out.splitlines()[1].split() == [
+        "bashir",
+        "loses",
+        "Visit",
+        "Can",
+        "view",
+        "the",
+        "form",
+    ]
     assert run("team", "remove", wash, "bashir").err == "Removed: bashir.\n"
     assert run("explain", asset, "bashir", "view_asset").out.startswith("No: ")
 
@@ -64,7 +86,9 @@ def test_create_a_team(run: RunClient, logged_in: DemoServer) -> None:
         (["show", "no team"], "You are in no team 'no team'."),
     ],
 )
-def test_errors_say_what_to_do(run: RunClient, logged_in: DemoServer, arguments: list[str], said: str) -> None:
+def test_errors_say_what_to_do(
+    run: RunClient, logged_in: DemoServer, arguments: list[str], said: str
+) -> None:
     result = run("team", *arguments)
     assert result.code != 0
     assert said in result.err

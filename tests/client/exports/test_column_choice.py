@@ -40,7 +40,9 @@ async def test_columns_of_files(format_: str, tmp_path: Path) -> None:
         assert getattr(client.events(), f"to_{format_}")(path) == 25
         assert columns_in(path)[:3] == ["id", "name", "dtype.name"]
         assert getattr(client.list("event/"), f"to_{format_}")(path) == 25
-        assert columns_in(path)[:3] == ["id", "name", "dtype.id"], "dicts have the order of the server"
+        assert columns_in(path)[:3] == ["id", "name", "dtype.id"], (
+            "dicts have the order of the server"
+        )
     async with server.async_client() as async_client:
         assert await getattr(async_client.events(), f"to_{format_}")(path, columns=(*CHOSEN,)) == 25
         assert columns_in(path) == CHOSEN_COLUMNS
@@ -51,8 +53,12 @@ async def test_columns_of_files(format_: str, tmp_path: Path) -> None:
     assert names_in(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize(("columns", "error"), [("name", TypeError), ([1], TypeError), ([], ValueError)])
-def test_wrong_arguments_cost_no_request(columns: Any, error: type[Exception], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("columns", "error"), [("name", TypeError), ([1], TypeError), ([], ValueError)]
+)
+def test_wrong_arguments_cost_no_request(
+    columns: Any, error: type[Exception], tmp_path: Path
+) -> None:
     server = RecordServer({EVENTS: RECORDS})
     with server.client() as client, pytest.raises(error, match="columns"):
         client.events().to_csv(tmp_path / "x.csv", columns=columns)

@@ -24,7 +24,9 @@ class PlaceServer:
         self.asked: list[str] = []
 
     async def read(self) -> dict[int, Any]:
-        options = ConnectionOptions(transport=httpx.MockTransport(self._answer), retries=RetryPolicy(attempts=1))
+        options = ConnectionOptions(
+            transport=httpx.MockTransport(self._answer), retries=RetryPolicy(attempts=1)
+        )
         async with Connection("https://field.example", "", options) as connection:
             return {**await read_country_positions(connection)}
 
@@ -35,7 +37,12 @@ class PlaceServer:
             return httpx.Response(200, json={"type": "FeatureCollection", "features": features})
         records: list[Any] = []
         if request.url.path == "/api/v2/country/":
-            records = [{"id": 1, "centroid": None}, {"id": 2}, {"id": 3, "centroid": POINT}, "nonsense"]
+            records = [
+                {"id": 1, "centroid": None},
+                {"id": 2},
+                {"id": 3, "centroid": POINT},
+                "nonsense",
+            ]
         body = {"count": len(records), "next": None, "results": records}
         return httpx.Response(200, json=body, headers=self._headers)
 
@@ -56,8 +63,20 @@ async def test_other_servers_are_not_asked() -> None:
     "answer",
     [
         [],
-        [1, None, {}, feature(5), feature("7"), feature("7-"), feature("7-９"), feature("x-99999999999999")],
-        [feature("7-1", {"type": "Point", "coordinates": ["a", "b"]}), feature("7-2", {"type": "Polygon"})],
+        [
+            1,
+            None,
+            {},
+            feature(5),
+            feature("7"),
+            feature("7-"),
+            feature("7-９"),
+            feature("x-99999999999999"),
+        ],
+        [
+            feature("7-1", {"type": "Point", "coordinates": ["a", "b"]}),
+            feature("7-2", {"type": "Polygon"}),
+        ],
         [feature("7-1", {"type": "Point", "coordinates": [181, 0]}), feature("7-2", [1, 2])],
     ],
 )

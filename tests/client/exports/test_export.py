@@ -51,7 +51,9 @@ def read_ids(path: Path) -> list[int]:
         case ".ndjson":
             return [json.loads(line)["id"] for line in path.read_text().splitlines()]
         case ".csv":
-            return [int(row["id"]) for row in csv.DictReader(io.StringIO(path.read_text(), newline=""))]
+            return [
+                int(row["id"]) for row in csv.DictReader(io.StringIO(path.read_text(), newline=""))
+            ]
         case ".xlsx":
             rows = [*openpyxl.load_workbook(path).active.values]
             return [row[rows[0].index("id")] for row in rows[1:]]
@@ -59,7 +61,11 @@ def read_ids(path: Path) -> list[int]:
             ids: list[int] = pyarrow.parquet.read_table(path).column("id").to_pylist()
             return ids
         case _:
-            return [*dict.fromkeys(each["properties"]["id"] for each in json.loads(path.read_text())["features"])]
+            return [
+                *dict.fromkeys(
+                    each["properties"]["id"] for each in json.loads(path.read_text())["features"]
+                )
+            ]
 
 
 def names_in(folder: Path) -> list[str]:
@@ -73,7 +79,9 @@ async def test_every_record_is_in_the_file(format_: str, tmp_path: Path) -> None
     progress: list[tuple[int, int | None]] = []
     with server.client() as client:
         path = tmp_path / f"sync.{format_}"
-        written = getattr(client.events(), f"to_{format_}")(path, on_progress=lambda *numbers: progress.append(numbers))
+        written = getattr(client.events(), f"to_{format_}")(
+            path, on_progress=lambda *numbers: progress.append(numbers)
+        )
         assert written == 25
         assert getattr(client.events()[5:8], f"to_{format_}")(tmp_path / f"part.{format_}") == 3
     assert read_ids(path) == expected
@@ -81,7 +89,12 @@ async def test_every_record_is_in_the_file(format_: str, tmp_path: Path) -> None
     assert progress[-1] == (25, 25)
     assert len(progress) > 2
     async with server.async_client() as async_client:
-        assert await getattr(async_client.events(), f"to_{format_}")(str(tmp_path / f"async.{format_}")) == 25
+        assert (
+            await getattr(async_client.events(), f"to_{format_}")(
+                str(tmp_path / f"async.{format_}")
+            )
+            == 25
+        )
     assert read_ids(tmp_path / f"async.{format_}") == expected
     if format_ != "xlsx":  # has the time in it
         assert (tmp_path / f"async.{format_}").read_bytes() == path.read_bytes()
@@ -120,7 +133,9 @@ async def test_a_cancelled_export_leaves_no_file(tmp_path: Path) -> None:
         task.cancel()
 
     async with RecordServer({EVENTS: RECORDS}, max_limit=10).async_client() as client:
-        task = asyncio.ensure_future(client.events().to_csv(tmp_path / "file.csv", on_progress=cancel))
+        task = asyncio.ensure_future(
+            client.events().to_csv(tmp_path / "file.csv", on_progress=cancel)
+        )
         with pytest.raises(asyncio.CancelledError):
             await task
     assert progress == [10]
@@ -166,7 +181,10 @@ def test_places_of_submissions() -> None:
     with RecordServer({path: submissions}).client() as client:
         features = client.list(path).to_geojson()["features"]
     assert [each["id"] for each in features] == [1, 2]
-    assert [each["geometry"] for each in features] == [{"type": "Point", "coordinates": [18.5, 15]}, None]
+    assert [each["geometry"] for each in features] == [
+        {"type": "Point", "coordinates": [18.5, 15]},
+        None,
+    ]
 
 
 async def test_events_of_a_fieldgate_server(start: StartService, tmp_path: Path) -> None:
@@ -178,7 +196,9 @@ async def test_events_of_a_fieldgate_server(start: StartService, tmp_path: Path)
                 path = tmp_path / f"events.{format_}"
                 assert await getattr(client.events(ordering="id"), f"to_{format_}")(path) == 30
                 assert read_ids(path) == [*range(1, 31)]
-            records = [json.loads(line) for line in (tmp_path / "events.ndjson").read_text().splitlines()]
+            records = [
+                json.loads(line) for line in (tmp_path / "events.ndjson").read_text().splitlines()
+            ]
             assert records == [each async for each in client.list("event/", ordering="id")]
             frame = await client.events(ordering="id").to_pandas()
         export = await service.get("/api/v2/event/export/", params={"format": "geojson"})
@@ -186,13 +206,18 @@ async def test_events_of_a_fieldgate_server(start: StartService, tmp_path: Path)
     written = json.loads((tmp_path / "events.geojson").read_text())["features"]
     assert {each["id"]: each["geometry"] for each in written} == own, "the server's own GeoJSON"
     assert None not in own.values()
-    assert [*frame["countries.name"]][-1] == ", ".join(each["name"] for each in records[-1]["countries"])
+    assert [*frame["countries.name"]][-1] == ", ".join(
+        each["name"] for each in records[-1]["countries"]
+    )
     assert str(frame["disaster_start_date"].dtype) == "datetime64[us, UTC]"
     assert {*frame.columns} >= {"name", "dtype.name", "appeals.code"}
 
 
 async def _load(service: Service) -> None:
-    events = [make_event(number, countries=(INDIA, NEPAL) if number == 30 else (NEPAL,)) for number in range(1, 31)]
+    events = [
+        make_event(number, countries=(INDIA, NEPAL) if number == 30 else (NEPAL,))
+        for number in range(1, 31)
+    ]
     await EventStore(service.database, service.data_versions).upsert(events)
 
 

@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 from tests.client.exports.written import table_of
 
 scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(),
 )
 names = st.text("ab._", max_size=3)
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=12,
 )
 records = st.dictionaries(names, values, max_size=5)
 
@@ -28,7 +34,10 @@ records = st.dictionaries(names, values, max_size=5)
         (1, {"f": 1}),
         (None, {"f": None}),
         ({"id": 12, "name": "Flood"}, {"f.id": 12, "f.name": "Flood"}),
-        ([{"id": 1, "name": "Chad"}, {"id": 2, "name": "Kenya"}], {"f.id": "1, 2", "f.name": "Chad, Kenya"}),
+        (
+            [{"id": 1, "name": "Chad"}, {"id": 2, "name": "Kenya"}],
+            {"f.id": "1, 2", "f.name": "Chad, Kenya"},
+        ),
         ([{"iso": "TD"}, {"iso": None}, {"iso": "KE"}], {"f.iso": "TD, , KE"}),
         ([{"id": 1}], {"f.id": "1"}),
         ([{"iso": None}], {"f.iso": None}),
@@ -37,7 +46,10 @@ records = st.dictionaries(names, values, max_size=5)
         ([], {"f": None}),
         ({}, {"f": None}),
         ([{}], {"f": None}),
-        ({"deep": {"x": 1}, "list": ["a", "b"], "none": []}, {"f.deep": '{"x":1}', "f.list": "a, b", "f.none": None}),
+        (
+            {"deep": {"x": 1}, "list": ["a", "b"], "none": []},
+            {"f.deep": '{"x":1}', "f.list": "a, b", "f.none": None},
+        ),
         ([{"tags": ["a"]}, {"tags": []}], {"f.tags": '[["a"],[]]'}),
         ({"list": [{"x": 1}, {"x": 2}]}, {"f.list": '[{"x":1},{"x":2}]'}),
         ([1, {"x": 2}], {"f": '[1,{"x":2}]'}),
@@ -57,7 +69,11 @@ def scalars_in(value: Any) -> list[str]:
         return [text for each in value.values() for text in scalars_in(each)]
     if isinstance(value, list):
         return [text for each in value for text in scalars_in(each)]
-    return [] if value is None else [value if isinstance(value, str) else msgspec.json.encode(value).decode()]
+    return (
+        []
+        if value is None
+        else [value if isinstance(value, str) else msgspec.json.encode(value).decode()]
+    )
 
 
 @given(records)
@@ -68,7 +84,10 @@ def test_no_value_is_lost(record: dict[str, Any]) -> None:
         assert cell is None or isinstance(cell, str | int | float)
     for name in record:
         assert name in row or any(column.startswith(f"{name}.") for column in row)
-    text = "\0".join(cell if isinstance(cell, str) else msgspec.json.encode(cell).decode() for cell in row.values())
+    text = "\0".join(
+        cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
+        for cell in row.values()
+    )
     for scalar in scalars_in(record):
         assert scalar in text or msgspec.json.encode(scalar).decode()[1:-1] in text
 
@@ -79,18 +98,26 @@ FLOOD = {"id": 1, "name": "Flood"}
 @pytest.mark.parametrize(
     ("several", "columns"),
     [
-        ([{"id": 1, "dtype": None, "end": 1}, {"id": 2, "dtype": FLOOD}], ["id", "dtype.id", "dtype.name", "end"]),
+        (
+            [{"id": 1, "dtype": None, "end": 1}, {"id": 2, "dtype": FLOOD}],
+            ["id", "dtype.id", "dtype.name", "end"],
+        ),
         (
             [{"dtype": FLOOD, "end": 1}, {"dtype": {"id": 1, "code": "x"}, "new": 2}],
             ["dtype.id", "dtype.name", "dtype.code", "end", "new"],
         ),
-        ([{"dtype": {"id": 1}, "list": []}, {"dtype": None, "list": [{"x": 1}]}], ["dtype.id", "list.x"]),
+        (
+            [{"dtype": {"id": 1}, "list": []}, {"dtype": None, "list": [{"x": 1}]}],
+            ["dtype.id", "list.x"],
+        ),
         ([{"id": 1, "other": [], "text": None}], ["id", "other", "text"]),
         ([{"id": 1, "text": None}, {"id": 1, "text": {"x": None}}], ["id", "text.x"]),
         ([], []),
     ],
 )
-def test_columns_of_an_object_stay_together(several: list[dict[str, Any]], columns: list[str]) -> None:
+def test_columns_of_an_object_stay_together(
+    several: list[dict[str, Any]], columns: list[str]
+) -> None:
     with table_of(several) as table:
         assert table.columns() == columns
 

@@ -55,7 +55,9 @@ def test_hostile_values() -> None:
         assert [*frame["text"]][:-1] == [record["text"] for record in HOSTILE[:-1]]
         assert [*frame["number"]][:2] == ["1", str(2**70)]
     nested: polars.DataFrame = frame_of(to_polars, HOSTILE, is_flat=False)
-    assert nested["mixed"].to_list()[5:8] == ["[1,2]", '{"a":1}', "[]"], "JSON where no type fits all"
+    assert nested["mixed"].to_list()[5:8] == ["[1,2]", '{"a":1}', "[]"], (
+        "JSON where no type fits all"
+    )
     assert nested["late"].to_list()[-3:] == [{"x": 1, "y": None}, {"x": 2, "y": [3, 4]}, None]
 
 
@@ -69,7 +71,10 @@ def test_hostile_values() -> None:
         ([1, 2**63], "string"),
         ([True, None], "boolean"),
         ([True, 1], "string"),
-        (["2021-03-04", "2021-03-04T10:20:30Z", "2021-03-04 10:20:30.5+02:00"], "datetime64[us, UTC]"),
+        (
+            ["2021-03-04", "2021-03-04T10:20:30Z", "2021-03-04 10:20:30.5+02:00"],
+            "datetime64[us, UTC]",
+        ),
         (["2021-03-04", ""], "string"),
         (["2021-03-04", 1], "string"),
         (["2021-03-04", "2021-02-30"], "string"),
@@ -84,12 +89,18 @@ def test_the_type_represents_all_values(values: list[Any], kind: str) -> None:
 
 def test_columns_of_typed_records_have_their_type() -> None:
     """Whatever the values of one day are."""
-    frame = frame_of(to_pandas, [{"id": 1, "name": "2021-03-04", "disaster_start_date": None}], Event)
+    frame = frame_of(
+        to_pandas, [{"id": 1, "name": "2021-03-04", "disaster_start_date": None}], Event
+    )
     assert [str(kind) for kind in frame.dtypes] == ["Int64", "string", "datetime64[us, UTC]"]
 
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
     max_leaves=6,
 )

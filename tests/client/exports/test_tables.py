@@ -45,9 +45,14 @@ def csv_text(cell: Any) -> str:
 def test_csv_with_hostile_values(page_size: int) -> None:
     header, *rows = read_csv(file_of(write_csv, HOSTILE, page_size=page_size))
     assert header == [csv_text(name) for name in COLUMNS], "whatever the pages are"
-    expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in HOSTILE]
+    expected = [
+        {csv_text(name): csv_text(cell) for name, cell in flatten(record).items()}
+        for record in HOSTILE
+    ]
     assert rows == [[record.get(name, "") for name in header] for record in expected]
-    formulas = [cell for row in [header, *rows] for cell in row if cell.lstrip()[:1] in ("=", "+", "-", "@")]
+    formulas = [
+        cell for row in [header, *rows] for cell in row if cell.lstrip()[:1] in ("=", "+", "-", "@")
+    ]
     assert [cell for cell in formulas if not cell.lstrip("-").isdigit()] == []
 
 
@@ -69,9 +74,13 @@ def test_xlsx_with_hostile_values(tmp_path: Path) -> None:
     assert sheet.title == "records"
     header, *rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
     assert header == COLUMNS
-    assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "inlineStr", "n", "b", "d"}, (
-        "no formula"
-    )
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {
+        "s",
+        "inlineStr",
+        "n",
+        "b",
+        "d",
+    }, "no formula"
     assert not any(cell.hyperlink for row in sheet.iter_rows() for cell in row)
     assert [row[0] for row in rows] == [*range(1, 12)], "an empty row at the end is not there"
     assert [row[1] for row in rows[:5]] == [record["text"] for record in HOSTILE[:5]]
@@ -161,11 +170,15 @@ def test_what_stays_text_or_a_number(sheet: Any) -> None:
     assert [cell.value for cell in limits[:2]] == [record["limits"] for record in RECORDS[:2]]
     assert limits[2].value == datetime(9999, 12, 31, 23, 59, 59)
     assert [cell.value for cell in column(sheet, "number")] == [2021, 1.5, 0]
-    assert not any(cell.is_date for cell in [*column(sheet, "number"), *column(sheet, "mixed"), *limits[:2]])
+    assert not any(
+        cell.is_date for cell in [*column(sheet, "number"), *column(sheet, "mixed"), *limits[:2]]
+    )
 
 
 @given(st.datetimes())
 def test_any_time(time: datetime) -> None:
     """Excel has it, or it stays text."""
     found = excel_time(f"{time.isoformat()}Z")
-    assert found == (time if datetime(1900, 3, 1) <= time <= datetime(9999, 12, 31, 23, 59, 59) else None)
+    assert found == (
+        time if datetime(1900, 3, 1) <= time <= datetime(9999, 12, 31, 23, 59, 59) else None
+    )

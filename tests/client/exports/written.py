@@ -12,7 +12,9 @@ DICTS = dict[str, Any]
 Frame = TypeVar("Frame")
 
 
-def table_of(records: list[Any], record_type: Any = DICTS, *, page_size: int = 3, **options: Any) -> Table:
+def table_of(
+    records: list[Any], record_type: Any = DICTS, *, page_size: int = 3, **options: Any
+) -> Table:
     raw = [msgspec.Raw(msgspec.json.encode(record)) for record in records]
     with ExitStack() as stack:
         table = stack.enter_context(Table(record_type, **options))

@@ -19,10 +19,12 @@ STATUS_FAULTS = {
     "429 with Retry-After": b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n",
     "429 with RateLimit": b'HTTP/1.1 429 Too Many Requests\r\nRateLimit: "all";r=0;t=0\r\nContent-Length: 0\r\n\r\n',
     "500": b'HTTP/1.1 500 Oops\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n{"detail":"oops"}',
-    "502": b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(HTML), HTML),
+    "502": b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b"
+    % (len(HTML), HTML),
     "503": b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     "504": b"HTTP/1.1 504 Late\r\nContent-Length: 5\r\n\r\nlate\n",
-    "200 with HTML": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(HTML), HTML),
+    "200 with HTML": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b"
+    % (len(HTML), HTML),
     "200 without a body": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n",
     "not HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
 }
@@ -75,7 +77,9 @@ class FaultProxy:
         try:
             while request := await read_head(reader):
                 chance = self._chance(request)
-                is_damaged = chance.random() < self._rate and self.happened  # a first answer of HTML is a wrong address
+                is_damaged = (
+                    chance.random() < self._rate and self.happened
+                )  # a first answer of HTML is a wrong address
                 kind = chance.choice(self._faults if is_damaged else HARMLESS)
                 self.happened[kind] += 1
                 if not await self._answer(kind, request, upstream, writer, chance):
@@ -162,7 +166,9 @@ def damaged(kind: str, head: bytes, body: bytes, chance: random.Random) -> tuple
                 packed = packed[:place] + bytes([packed[place] ^ 0xFF]) + packed[place + 1 :]
             elif kind == "gzip cut":
                 packed = packed[: chance.randrange(len(packed))]
-            return with_headers(head, {"Content-Encoding": "gzip", "Content-Length": str(len(packed))}) + packed, True
+            return with_headers(
+                head, {"Content-Encoding": "gzip", "Content-Length": str(len(packed))}
+            ) + packed, True
         case "answer sent twice":
             return (head + body) * 2, True
     return head + body, True
@@ -173,7 +179,9 @@ def with_headers(head: bytes, headers: Mapping[str, str]) -> bytes:
     lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     framing = (b"content-length:", b"transfer-encoding:", b"connection:", b"content-encoding:")
     kept = [line for line in lines if not line.lower().startswith(framing)]
-    return b"\r\n".join([*kept, *(f"{name}: {value}".encode() for name, value in headers.items()), b"", b""])
+    return b"\r\n".join(
+        [*kept, *(f"{name}: {value}".encode() for name, value in headers.items()), b"", b""]
+    )
 
 
 def chunked(body: bytes) -> bytes:

@@ -6,7 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 from fieldgate_client import AsyncClient, Client
-from fieldgate_client.errors import ConnectionFailed, ServerFailed, TooManyRequests, UnexpectedResponse
+from fieldgate_client.errors import (
+    ConnectionFailed,
+    ServerFailed,
+    TooManyRequests,
+    UnexpectedResponse,
+)
 
 from tests.client.faults.fault_proxy import FAULTS, FaultProxy
 from tests.client.quick_retries import QUICK
@@ -44,7 +49,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 async def fetch(url: str, page_size: int, concurrency: int) -> list[dict[str, Any]]:
-    async with AsyncClient(url, page_size=page_size, concurrency=concurrency, options=QUICK) as client:
+    async with AsyncClient(
+        url, page_size=page_size, concurrency=concurrency, options=QUICK
+    ) as client:
         records = [record async for record in client.list("event/")]
     return [{name: record[name] for name in EXPECTED[0]} for record in records]
 
@@ -57,7 +64,9 @@ async def test_each_fault_alone(server: ServerProcess, fault: str) -> None:
         assert proxy.happened[fault] > 0
 
 
-@pytest.mark.parametrize("fault", sorted({*FAULTS} - {"slow", "answer sent twice", "answer to another request"}))
+@pytest.mark.parametrize(
+    "fault", sorted({*FAULTS} - {"slow", "answer sent twice", "answer to another request"})
+)
 async def test_a_fault_that_stays_is_a_clear_exception(server: ServerProcess, fault: str) -> None:
     with FaultProxy(server.port, seed=1, rate=1, faults=(fault,)) as proxy:
         with pytest.raises(CLEAR) as failed:

@@ -4,8 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.client.stand_ins.lenient_pages import GoPages, page_of
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
-from tests.events.sync.go_server import FLOOD, LISTED_COUNTRIES, go_error, go_event, list_record, mini_record
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
+from tests.events.sync.go_server import (
+    FLOOD,
+    LISTED_COUNTRIES,
+    go_error,
+    go_event,
+    list_record,
+    mini_record,
+)
 
 TOKEN = "f0e1d2c3"
 # Behind a proxy that ends TLS, links have the scheme and host that the inner server sees.
@@ -19,7 +31,9 @@ REGIONS = [
         "label": "",
         "translation_module_original_language": "en",
     }
-    for id_, name in enumerate(("Africa", "Americas", "Asia Pacific", "Europe", "Middle East & North Africa"))
+    for id_, name in enumerate(
+        ("Africa", "Americas", "Asia Pacific", "Europe", "Middle East & North Africa")
+    )
 ]
 
 
@@ -37,7 +51,12 @@ class GoStandIn:
         if authorization.startswith("Token ") and authorization != f"Token {TOKEN}":
             return error_reply(401, "Invalid token.", code=4012)
         if not request.path.endswith("/"):
-            return Reply(301, headers=(("Location", request.target.replace(request.path, request.path + "/", 1)),))
+            return Reply(
+                301,
+                headers=(
+                    ("Location", request.target.replace(request.path, request.path + "/", 1)),
+                ),
+            )
         language = request.headers.get("accept-language", "en")[:2]
         if request.query.get("format", "json") != "json":
             return error_reply(404, "Resource not found")
@@ -54,22 +73,32 @@ class GoStandIn:
                 return json_reply(page_of([FLOOD], request.target, GoPages, INNER_HOST))
         return Reply(404, b"<!doctype html><title>Not Found</title>", content_type="text/html")
 
-    def _events(self, request: ReceivedRequest, language: str, to_record: Callable[..., Any]) -> Reply:
+    def _events(
+        self, request: ReceivedRequest, language: str, to_record: Callable[..., Any]
+    ) -> Reply:
         query = request.query
-        found = [event for event in self.events.values() if event["visibility"] == 3 and event["parent_event"] is None]
+        found = [
+            event
+            for event in self.events.values()
+            if event["visibility"] == 3 and event["parent_event"] is None
+        ]
         for name in ("countries__in", "regions__in"):
             wanted = [part.strip() for part in query.get(name, "").split(",") if part.strip()]
             if not all(part.isdigit() for part in wanted):
                 bad = next(part for part in wanted if not part.isdigit())
                 return error_reply(
-                    500, "Something unexpected has occured.", f"Field 'id' expected a number but got '{bad}'."
+                    500,
+                    "Something unexpected has occured.",
+                    f"Field 'id' expected a number but got '{bad}'.",
                 )
             if wanted and name == "countries__in":
                 found = [event for event in found if {*map(int, wanted)} & {*event["countries"]}]
         found.sort(key=lambda event: event["id"])
         found.sort(key=lambda event: event["disaster_start_date"], reverse=True)
         records = [to_record(event, language) for event in found]
-        return json_reply(page_of(records, request.target, GoPages, INNER_HOST), Content_Language=language)
+        return json_reply(
+            page_of(records, request.target, GoPages, INNER_HOST), Content_Language=language
+        )
 
 
 def error_reply(status: int, text: str, internal: str = "", code: int = 0) -> Reply:

@@ -5,7 +5,12 @@ from typing import Any
 import msgspec
 
 from tests.client.stand_ins.lenient_pages import KoboDataPages, KoboPages, page_of
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 INNER_HOST = "kpi.internal"
@@ -34,7 +39,13 @@ def kobo_asset(number: int, **fields: Any) -> dict[str, Any]:
         "parent": None,
         "uid": uid,
         "tag_string": "",
-        "settings": {"country": [], "sector": {}, "description": "", "organization": "", "country_codes": []},
+        "settings": {
+            "country": [],
+            "sector": {},
+            "description": "",
+            "organization": "",
+            "country_codes": [],
+        },
         "kind": "asset",
         "name": f"Form {number}",
         "asset_type": "survey",
@@ -74,11 +85,17 @@ def kobo_assignments(uid: str) -> list[dict[str, Any]]:
         }
         for number in range(15)
     ]
-    seen = {"url": f"{INNER_ADDRESS}/api/v2/permissions/view_submissions/", "filters": [{"_submitted_by": "bob"}]}
+    seen = {
+        "url": f"{INNER_ADDRESS}/api/v2/permissions/view_submissions/",
+        "filters": [{"_submitted_by": "bob"}],
+    }
     rows[-1] |= {
         "permission": f"{INNER_ADDRESS}/api/v2/permissions/partial_submissions/",
         "partial_permissions": [seen],
-        "label": {"default": "Act on submissions only from specific users", "view_submissions": "View …"},
+        "label": {
+            "default": "Act on submissions only from specific users",
+            "view_submissions": "View …",
+        },
     }
     return rows
 
@@ -89,7 +106,12 @@ class KoboStandIn:
     def __init__(self, number_of_assets: int = 0, number_of_submissions: int = 0) -> None:
         self.assets = [kobo_asset(number) for number in range(number_of_assets)]
         self.submissions = [
-            {"_id": number, "_uuid": f"{number:036d}", "meta/rootUuid": f"uuid:{number:036d}", "age": str(number)}
+            {
+                "_id": number,
+                "_uuid": f"{number:036d}",
+                "meta/rootUuid": f"uuid:{number:036d}",
+                "age": str(number),
+            }
             for number in range(number_of_submissions)
         ]
         self.server = LoopbackServer(self.respond)
@@ -115,7 +137,12 @@ class KoboStandIn:
         if request.method != "GET":
             return json_reply({"detail": f'Method "{request.method}" not allowed.'}, 405)
         if not request.path.endswith("/"):
-            return Reply(301, headers=(("Location", request.target.replace(request.path, request.path + "/", 1)),))
+            return Reply(
+                301,
+                headers=(
+                    ("Location", request.target.replace(request.path, request.path + "/", 1)),
+                ),
+            )
         if not request.path.startswith("/api/v2/"):
             return json_reply({"detail": "This API was removed: migrating_api.html"}, 410)
         is_user = bool(authorization)

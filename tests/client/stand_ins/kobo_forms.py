@@ -15,7 +15,12 @@ import msgspec
 
 from tests.client.stand_ins.kobo import INNER_ADDRESS, INNER_HOST, TOKEN, kobo_asset
 from tests.client.stand_ins.lenient_pages import KoboPages, page_of
-from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.client.stand_ins.loopback_server import (
+    LoopbackServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 OWNER = "amina"
 IMPLIED = {
@@ -42,9 +47,13 @@ RUNNING = ("created", "processing")  # what an import says before its result
 class KoboForms:
     """`before` is called with each request: it can return a reply, or raise OSError to drop the connection."""
 
-    def __init__(self, users: tuple[str, ...] = (OWNER, "bob", "omar"), assets: tuple[str, ...] = ("aForm",)) -> None:
+    def __init__(
+        self, users: tuple[str, ...] = (OWNER, "bob", "omar"), assets: tuple[str, ...] = ("aForm",)
+    ) -> None:
         self.users = users
-        self.assets: dict[str, dict[str, Any]] = {uid: self._asset(uid, f"Form {uid}", "survey") for uid in assets}
+        self.assets: dict[str, dict[str, Any]] = {
+            uid: self._asset(uid, f"Form {uid}", "survey") for uid in assets
+        }
         self.files: dict[str, bytes] = {}  # by uid of the asset
         self.held: dict[str, dict[tuple[str, str], str]] = {uid: self._owned() for uid in assets}
         self.uploads: list[dict[str, str]] = []
@@ -66,9 +75,18 @@ class KoboForms:
         return reply
 
     def _route(self, request: ReceivedRequest) -> Reply:
-        authorization, path = request.headers.get("authorization", ""), request.path.removeprefix("/api/v2/")
-        if authorization != f"Token {TOKEN}" and (authorization or not path.startswith("permissions/")):
-            text = "Invalid token." if authorization else "Authentication credentials were not provided."
+        authorization, path = (
+            request.headers.get("authorization", ""),
+            request.path.removeprefix("/api/v2/"),
+        )
+        if authorization != f"Token {TOKEN}" and (
+            authorization or not path.startswith("permissions/")
+        ):
+            text = (
+                "Invalid token."
+                if authorization
+                else "Authentication credentials were not provided."
+            )
             return json_reply({"detail": text}, 401, WWW_Authenticate="Session")
         match request.method, path.strip("/").split("/"):
             case "GET", ["permissions"]:
@@ -77,10 +95,14 @@ class KoboForms:
             case "GET", ["permissions", codename] if codename in IMPLIED:
                 return json_reply(self._permission(codename))
             case "GET", ["users", name] if name in self.users:
-                return json_reply({"url": f"{INNER_ADDRESS}/api/v2/users/{name}/", "username": name})
+                return json_reply(
+                    {"url": f"{INNER_ADDRESS}/api/v2/users/{name}/", "username": name}
+                )
             case "POST", ["imports"]:
                 return self._import(request)
-            case "GET", ["imports", uid] if uid[1:].isdecimal() and int(uid[1:]) < len(self.results):
+            case "GET", ["imports", uid] if uid[1:].isdecimal() and int(uid[1:]) < len(
+                self.results
+            ):
                 return self._import_detail(int(uid[1:]))
             case "GET", ["assets", name] if name.endswith(".xls") and name[:-4] in self.files:
                 return Reply(200, self.files[name[:-4]], content_type="application/vnd.ms-excel")
@@ -95,33 +117,63 @@ class KoboForms:
     def _import(self, request: ReceivedRequest) -> Reply:
         head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
         message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + request.body)
-        parts = {str(part.get_param("name", header="content-disposition")): part for part in message.iter_parts()}
+        parts = {
+            str(part.get_param("name", header="content-disposition")): part
+            for part in message.iter_parts()
+        }
         content = parts.pop("file").get_payload(decode=True)
         fields = {name: str(part.get_payload()) for name, part in parts.items()}
         self.uploads.append(fields)
         self.results.append(self._import_result(fields, content))
         self.looks.append(0)
         number = len(self.uploads) - 1
-        return json_reply({"uid": f"i{number}", "url": f"{INNER_ADDRESS}/…", "status": "processing"}, 201)
+        return json_reply(
+            {"uid": f"i{number}", "url": f"{INNER_ADDRESS}/…", "status": "processing"}, 201
+        )
 
     def _import_result(self, fields: dict[str, str], content: Any) -> dict[str, Any]:
         if not content.startswith((b"PK", b"\xd0\xcf")):
-            return {"error": "Unsupported format, or corrupt file", "error_type": "XlsFormatException"}
+            return {
+                "error": "Unsupported format, or corrupt file",
+                "error_type": "XlsFormatException",
+            }
         key, path = "created", urlsplit(fields.get("destination", "")).path
         uid = f"aNew{len(self.uploads)}"
         if path:
             uid, key = path.removeprefix("/api/v2/assets/").rstrip("/"), "updated"
             if not (path.startswith("/api/v2/assets/") and path.endswith("/")):
-                return {"error": "{'tried': [" + "<URLPattern…>, " * 500, "error_type": "Resolver404"}
+                return {
+                    "error": "{'tried': [" + "<URLPattern…>, " * 500,
+                    "error_type": "Resolver404",
+                }
             if uid not in self.assets:
-                return {"error": "Asset matching query does not exist.", "error_type": "DoesNotExist"}
+                return {
+                    "error": "Asset matching query does not exist.",
+                    "error_type": "DoesNotExist",
+                }
         else:
-            kind = "block" if fields.get("library") != "false" else fields.get("desired_type") or "survey"
+            kind = (
+                "block"
+                if fields.get("library") != "false"
+                else fields.get("desired_type") or "survey"
+            )
             self.assets[uid] = self._asset(uid, PurePath(fields.get("name", "")).stem, kind)
             self.held[uid] = self._owned()
         self.files[uid] = content
-        changed = {"uid": uid, "kind": "asset", "summary": {"languages": []}, "owner__username": OWNER}
-        logs = [{"source": "No information available", "asset_id": 12, "asset_uid": uid, "project_owner": OWNER}]
+        changed = {
+            "uid": uid,
+            "kind": "asset",
+            "summary": {"languages": []},
+            "owner__username": OWNER,
+        }
+        logs = [
+            {
+                "source": "No information available",
+                "asset_id": 12,
+                "asset_uid": uid,
+                "project_owner": OWNER,
+            }
+        ]
         return {key: [changed], **({"audit_logs": logs} if key == "updated" else {})}
 
     def _import_detail(self, number: int) -> Reply:
@@ -130,18 +182,30 @@ class KoboForms:
         result = self.results[number] if look >= len(RUNNING) else {}
         ended = "error" if "error" in result else "complete"
         status = ended if look >= len(RUNNING) else RUNNING[max(look, 0)]
-        record = {"status": status, "uid": f"i{number}", "messages": result, "date_created": "2026-01-01T00:00:00Z"}
+        record = {
+            "status": status,
+            "uid": f"i{number}",
+            "messages": result,
+            "date_created": "2026-01-01T00:00:00Z",
+        }
         return json_reply(record)
 
-    def _assignments(self, method: str, uid: str, rest: list[str], request: ReceivedRequest) -> Reply:
+    def _assignments(
+        self, method: str, uid: str, rest: list[str], request: ReceivedRequest
+    ) -> Reply:
         held = self.held[uid]
         if method == "GET" and not rest:
             return json_reply([self._assignment(uid, *key) for key in sorted(held)])
         if method == "POST" and not rest:
             body = msgspec.json.decode(request.body)
-            paths = [urlsplit(body[name]).path.strip("/").split("/") for name in ("user", "permission")]
+            paths = [
+                urlsplit(body[name]).path.strip("/").split("/") for name in ("user", "permission")
+            ]
             user, permission = (path[-1] for path in paths)
-            if [path[:-1] for path in paths] != [["api", "v2", "users"], ["api", "v2", "permissions"]]:
+            if [path[:-1] for path in paths] != [
+                ["api", "v2", "users"],
+                ["api", "v2", "permissions"],
+            ]:
                 return json_reply({"user": ["Invalid hyperlink - No URL match."]}, 400)
             if user not in self.users:
                 return json_reply({"user": ["Invalid hyperlink - Object does not exist."]}, 400)
@@ -149,7 +213,9 @@ class KoboForms:
                 text = f"{permission} cannot be assigned explicitly to Asset objects of this type."
                 return json_reply({"permission": [text]}, 400)
             if user == OWNER:
-                return json_reply({"user": "Owner's permissions cannot be assigned explicitly"}, 400)
+                return json_reply(
+                    {"user": "Owner's permissions cannot be assigned explicitly"}, 400
+                )
             for codename in {permission, *IMPLIED[permission]} & {*ASSIGNABLE}:
                 held.setdefault((user, codename), f"p{len(held)}{codename}")
             created = self._assignment(uid, user, permission)
@@ -169,7 +235,12 @@ class KoboForms:
     def _permission(codename: str) -> dict[str, Any]:
         url = f"{INNER_ADDRESS}/api/v2/permissions/"
         implied = [f"{url}{each}/" for each in IMPLIED[codename]]
-        record = {"url": f"{url}{codename}/", "codename": codename, "implied": implied, "contradictory": []}
+        record = {
+            "url": f"{url}{codename}/",
+            "codename": codename,
+            "implied": implied,
+            "contradictory": [],
+        }
         return {**record, "name": f"Can {codename}"}
 
     @staticmethod

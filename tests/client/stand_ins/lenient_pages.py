@@ -38,11 +38,17 @@ class KoboPages(KoboDataPages):
 
 
 def page_of(
-    records: Sequence[Any], target: str, pages: type[LimitOffsetPagination], host: str, max_limit: int | None = None
+    records: Sequence[Any],
+    target: str,
+    pages: type[LimitOffsetPagination],
+    host: str,
+    max_limit: int | None = None,
 ) -> dict[str, Any]:
     """The page that a request asks for. Links have the host that the server behind its proxy sees."""
     paginator = pages()
     paginator.max_limit = max_limit or paginator.max_limit
-    results = paginator.paginate_queryset(records, Request(RequestFactory().get(target, headers={"host": host})))
+    results = paginator.paginate_queryset(
+        records, Request(RequestFactory().get(target, headers={"host": host}))
+    )
     page: dict[str, Any] = paginator.get_paginated_response(results).data
     return page

@@ -35,7 +35,10 @@ class Reply(msgspec.Struct, frozen=True):
 
     def encode(self) -> bytes:
         head = [f"HTTP/1.1 {self.status} Reason", f"Content-Length: {len(self.body)}"]
-        head += [f"{name}: {value}" for name, value in (("Content-Type", self.content_type), *self.headers)]
+        head += [
+            f"{name}: {value}"
+            for name, value in (("Content-Type", self.content_type), *self.headers)
+        ]
         return "\r\n".join([*head, "", ""]).encode() + self.body
 
 
@@ -65,7 +68,10 @@ class LoopbackServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._thread.stop()
 

@@ -43,11 +43,16 @@ def main() -> None:
             ImportRequest(base_64_encoded=encoded, name="As JSON"),
             ImportRequestForm(base_64_encoded=encoded, name="As form"),
         ]
-        assets = [created_asset(client, import_creation.sync(client=client, body=body).uid) for body in bodies]
+        assets = [
+            created_asset(client, import_creation.sync(client=client, body=body).uid)
+            for body in bodies
+        ]
         for grant in (
             AssignmentBody(user="bashir", permission="view_asset"),
             AssignmentBodyForm(
-                user="bashir", permission="partial_submissions", partial_permissions=json.dumps(FILTERED)
+                user="bashir",
+                permission="partial_submissions",
+                partial_permissions=json.dumps(FILTERED),
             ),
         ):
             created = assignment_creation.sync_detailed(assets[0], client=client, body=grant)
@@ -56,10 +61,13 @@ def main() -> None:
         report = {
             "assets": assets,
             "listed": [record.name for record in asset_list.sync(client=client).results],
-            "permissions": [record.codename for record in permission_list.sync(client=client).results],
+            "permissions": [
+                record.codename for record in permission_list.sync(client=client).results
+            ],
             "events": [events.count, len(events.results)],
             "assignments": [
-                f"{each.user} {each.permission}" for each in assignment_list.sync(assets[0], client=client)
+                f"{each.user} {each.permission}"
+                for each in assignment_list.sync(assets[0], client=client)
             ],
             "xform": asset_xform.sync(assets[0], client=client).payload.read().decode(),
         }

@@ -56,7 +56,10 @@ def test_every_event_is_valid(demo: list[Event], reference_data: ReferenceData) 
             assert re.fullmatch(rf"{kind}-{year}-\d{{6}}-{countries[0].iso3}", event.glide)
         for report in event.field_reports:
             assert report.created_at >= event.created_at
-            assert all(person.email.isascii() and person.email.endswith("@example.org") for person in report.contacts)
+            assert all(
+                person.email.isascii() and person.email.endswith("@example.org")
+                for person in report.contacts
+            )
         for appeal in event.appeals:
             assert re.fullmatch(rf"MDR{countries[0].iso}\d{{3,}}", appeal.code or "")
         assert event.slug is None or re.fullmatch(r"[a-z][a-z0-9-]{0,49}", event.slug)

@@ -54,7 +54,9 @@ class ExportHarness:
         self.database = database
         self.exports = Exports()
         self.store = EventStore(database, data_versions)
-        self.search = EventSearch(self.store, ReferenceStore(database, data_versions), data_versions)
+        self.search = EventSearch(
+            self.store, ReferenceStore(database, data_versions), data_versions
+        )
 
     def exporter(self, **options: Any) -> EventExporter:
         return EventExporter(self.search, self.exports, **options)
@@ -103,10 +105,14 @@ async def test_export_of_several_batches(start: StartService) -> None:
         assert [int(row["id"]) for row in rows] == expected
         lines = (await service.get(f"{EXPORT}?format=ndjson&ordering=id")).content
         assert [id_ for id_, _ in ids_and_names(lines)] == expected[::-1]
-        book = CalamineWorkbook.from_filelike(io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content))
+        book = CalamineWorkbook.from_filelike(
+            io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content)
+        )
         table = book.get_sheet_by_name("events").to_python()
         assert [row[0] for row in table[1:]] == expected
-        assert len((await service.get(f"{EXPORT}?format=geojson")).json()["features"]) == EVENT_COUNT
+        assert (
+            len((await service.get(f"{EXPORT}?format=geojson")).json()["features"]) == EVENT_COUNT
+        )
         feed = ElementTree.fromstring((await service.get(f"{EXPORT}?format=atom")).content)
         assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == EVENT_COUNT
 
@@ -114,12 +120,14 @@ async def test_export_of_several_batches(start: StartService) -> None:
 async def test_format_negotiation(event_service: Service) -> None:
     unknown = await event_service.get(f"{EXPORT}?format=pdf")
     assert unknown.status_code == 404
-    assert unknown.json() == {"detail": "There is no format pdf here; try one of: csv, ndjson, xlsx, geojson, atom."}
+    assert unknown.json() == {
+        "detail": "There is no format pdf here; try one of: csv, ndjson, xlsx, geojson, atom."
+    }
     lines = await event_service.get(EXPORT, headers={"Accept": "application/x-ndjson"})
     assert len(lines.content.splitlines()) == PUBLIC_COUNT
-    assert (await event_service.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers["Content-Type"] == (
-        "text/csv; charset=utf-8"
-    )
+    assert (await event_service.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers[
+        "Content-Type"
+    ] == ("text/csv; charset=utf-8")
     assert (await event_service.get(EXPORT, headers={"Accept": "image/png"})).status_code == 406
 
 
@@ -135,7 +143,9 @@ async def test_error_before_the_first_chunk_has_a_status(
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
 
 
-async def test_concurrent_exports_are_limited(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_exports_are_limited(
+    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
     exporter = harness.exporter(batch_size=2)
     files = [export(exporter) for _ in range(3)]
@@ -161,7 +171,9 @@ async def test_two_callers_do_not_keep_others_from_exporting(
         await file.aclose()
 
 
-async def test_callers_take_turns_whatever_number_of_exports_they_have(harness: ExportHarness) -> None:
+async def test_callers_take_turns_whatever_number_of_exports_they_have(
+    harness: ExportHarness,
+) -> None:
     exporter = harness.exporter(batch_size=1)
     order: list[int] = []
 
@@ -174,7 +186,9 @@ async def test_callers_take_turns_whatever_number_of_exports_they_have(harness: 
     assert abs(batches.count(1) - batches.count(2)) <= 2, order
 
 
-async def test_one_batch_is_made_at_a_time(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_batch_is_made_at_a_time(
+    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each thread that computes keeps the interpreter from other requests, and two are not faster than one."""
     has_begun, may_end = threading.Event(), threading.Event()
     add = xlsx.EventWorkbook.add
@@ -228,7 +242,9 @@ async def test_abandoned_export_keeps_its_slot_until_its_work_has_ended(
     await other.aclose()
 
 
-async def test_full_sheet_starts_another(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_full_sheet_starts_another(
+    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(xlsx, "MAX_SHEET_ROWS", 4)
     data = b"".join([chunk async for chunk in export(harness.exporter(batch_size=2), XLSX)])
     book = CalamineWorkbook.from_filelike(io.BytesIO(data))
@@ -242,15 +258,22 @@ async def test_full_sheet_starts_another(harness: ExportHarness, monkeypatch: py
 
 
 async def change_events(harness: ExportHarness) -> None:
-    await harness.store.upsert([make_event(4, name={"en": "Renamed"}), make_event(9), make_event(3, visibility=2)])
+    await harness.store.upsert(
+        [make_event(4, name={"en": "Renamed"}), make_event(9), make_event(3, visibility=2)]
+    )
     await harness.store.upsert([make_event(2, countries=(INDIA,))])
     await delete_events(harness.store, [5])
 
 
 @pytest.mark.parametrize("ordering", ["", "-id"])
-async def test_ids_are_fixed_at_the_start_and_records_are_read_later(harness: ExportHarness, ordering: str) -> None:
+async def test_ids_are_fixed_at_the_start_and_records_are_read_later(
+    harness: ExportHarness, ordering: str
+) -> None:
     """Events that were deleted or hidden meanwhile are left out, new ones are not added."""
-    chunks = export(harness.exporter(batch_size=2), filters=EventFilters(countries__in=(123,), ordering=ordering))
+    chunks = export(
+        harness.exporter(batch_size=2),
+        filters=EventFilters(countries__in=(123,), ordering=ordering),
+    )
     found = ids_and_names(await anext(chunks))
     await change_events(harness)
     found += [each async for chunk in chunks for each in ids_and_names(chunk)]
@@ -270,7 +293,9 @@ async def test_slow_reader_holds_no_transaction(harness: ExportHarness) -> None:
         assert (busy, pages) == (0, moved)
     else:
         async with harness.database.read_transaction() as connection:
-            query = text("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'")
+            query = text(
+                "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+            )
             assert (await connection.execute(query)).scalar_one() == 0
     found += [each async for chunk in chunks for each in ids_and_names(chunk)]
     assert len(found) == 7
@@ -287,7 +312,9 @@ def asgi_scope(path: str, query: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
-async def test_disconnect_stops_the_export(start: StartService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_disconnect_stops_the_export(
+    start: StartService, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     disconnected = asyncio.Event()
     batches: list[int] = []
     sent: list[dict[str, Any]] = []
@@ -313,7 +340,9 @@ async def test_disconnect_stops_the_export(start: StartService, kind: str, monke
     monkeypatch.setattr(EventStore, "documents", counted)
     monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, batch_size=10))
     async with start() as service:
-        await EventStore(service.database, service.data_versions).upsert([make_event(n) for n in range(1, 201)])
+        await EventStore(service.database, service.data_versions).upsert(
+            [make_event(n) for n in range(1, 201)]
+        )
         await service.app(asgi_scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(batches) < 10, "of twenty batches"
     assert all(message["more_body"] for message in sent[1:]), "what is not complete has no end"

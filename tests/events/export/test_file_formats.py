@@ -46,10 +46,20 @@ async def service(start: StartService) -> AsyncIterator[Service]:
     async with start() as running:
         await EventStore(running.database, running.data_versions).upsert(
             [
-                make_event(1, summary={"en": SUMMARY}, updated_at=later, num_affected=1200, appeals=appeals),
-                make_event(2, name={"en": HOSTILE}, summary={"en": HOSTILE}, countries=(INDIA, NEPAL)),
+                make_event(
+                    1, summary={"en": SUMMARY}, updated_at=later, num_affected=1200, appeals=appeals
+                ),
+                make_event(
+                    2, name={"en": HOSTILE}, summary={"en": HOSTILE}, countries=(INDIA, NEPAL)
+                ),
                 make_event(3, countries=(), dtype=None),
-                make_event(4, countries=(SUDAN,), num_affected=1, ifrc_severity_level=2, glide="DR-2026-000102-SSD"),
+                make_event(
+                    4,
+                    countries=(SUDAN,),
+                    num_affected=1,
+                    ifrc_severity_level=2,
+                    glide="DR-2026-000102-SSD",
+                ),
                 make_event(5, visibility=Visibility.SECRETARIAT, name={"en": "Secret"}),
             ]
         )
@@ -78,7 +88,11 @@ async def test_geojson_has_a_point_for_each_country(service: Service) -> None:
         properties = found[-1]["properties"]
         assert properties["summary"] == "Heavy & long rain\n=1+1", "without tags"
         assert (properties["amount_requested"], properties["amount_funded"]) == (150.5, 100)
-        assert (properties["country"], properties["iso3"], properties["type"]) == ("Nepal", "NPL", "Flood")
+        assert (properties["country"], properties["iso3"], properties["type"]) == (
+            "Nepal",
+            "NPL",
+            "Flood",
+        )
         assert properties["url"].endswith("/api/v2/event/1/")
         assert found[2]["properties"]["name"] == HOSTILE
 
@@ -90,7 +104,10 @@ async def test_geojson_pages_link_to_each_other(service: Service) -> None:
     following = (await service.get(links["next"])).json()
     assert [each["id"] for each in following["features"]] == ["2-84", "2-123"]
     assert (await service.get(f"{PATH}?format=geojson&id=99")).json()["features"] == []
-    assert (await service.get(f"{EXPORT}?format=geojson&id=99")).json() == {"type": "FeatureCollection", "features": []}
+    assert (await service.get(f"{EXPORT}?format=geojson&id=99")).json() == {
+        "type": "FeatureCollection",
+        "features": [],
+    }
 
 
 async def feed(service: Service, url: str, language: str = "en") -> ElementTree.Element:
@@ -109,24 +126,34 @@ def links(element: ElementTree.Element) -> dict[str, str]:
     return {link.attrib["rel"]: link.attrib["href"] for link in element.findall(f"{ATOM}link")}
 
 
-@pytest.mark.parametrize("url", [f"{PATH}?format=atom", f"{EXPORT}?format=atom", f"{PATH}?format=atom&ordering=name"])
+@pytest.mark.parametrize(
+    "url", [f"{PATH}?format=atom", f"{EXPORT}?format=atom", f"{PATH}?format=atom&ordering=name"]
+)
 async def test_feed_has_the_last_changes_first(service: Service, url: str) -> None:
     found = await feed(service, url)
     entries = found.findall(f"{ATOM}entry")
     assert [text(entry, "id").split("/")[-2] for entry in entries] == ["1", "4", "3", "2"]
     assert text(found, "updated") == text(entries[0], "updated") == "2026-10-28T00:00:00Z"
     assert text(entries[0], "published") == "2026-01-02T00:00:00Z"
-    assert text(entries[0], "summary") == "Yellow · Flood · Nepal · People affected: 1,200\n\nHeavy & long rain\n=1+1"
+    assert (
+        text(entries[0], "summary")
+        == "Yellow · Flood · Nepal · People affected: 1,200\n\nHeavy & long rain\n=1+1"
+    )
     assert text(entries[1], "summary") == "Red · Flood · South Sudan · People affected: 1"
     assert text(entries[3], "title") == HOSTILE.replace("\x01", "")
     assert text(found, f"author/{ATOM}name") == "Fieldgate"
     assert links(entries[0]) == {"alternate": text(entries[0], "id")}
-    categories = [(each.attrib["term"], each.attrib["label"]) for each in entries[3].findall(f"{ATOM}category")]
+    categories = [
+        (each.attrib["term"], each.attrib["label"])
+        for each in entries[3].findall(f"{ATOM}category")
+    ]
     assert categories == [("Flood", "Flood"), ("IND", "India"), ("NPL", "Nepal")]
 
 
 async def test_feed_of_a_filter(service: Service) -> None:
-    found = await feed(service, f"{PATH}?format=atom&limit=1&offset=1&countries__in={NEPAL}&dtype=12", "fr")
+    found = await feed(
+        service, f"{PATH}?format=atom&limit=1&offset=1&countries__in={NEPAL}&dtype=12", "fr"
+    )
     assert found.attrib["{http://www.w3.org/XML/1998/namespace}lang"] == "fr"
     assert text(found, "title") == "Urgences: Népal, Inondation"
     assert len(found.findall(f"{ATOM}entry")) == 1
@@ -187,11 +214,17 @@ async def test_csv_has_no_formulas_whatever_it_is_split_at(service: Service, pat
     await EventStore(service.database, service.data_versions).upsert([event])
     text = (await service.get(f"{path}?format=csv")).text
     for separator in ",;\t|":
-        cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
+        cells = [
+            cell
+            for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            for cell in row
+        ]
         assert not [cell for cell in cells if cell.lstrip()[:1] in {*"=+-@"}], separator
     book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
     header, row = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()
-    assert (row[header.index("Name")], row[header.index("What happened")]) == (name, summary), "as it was written"
+    assert (row[header.index("Name")], row[header.index("What happened")]) == (name, summary), (
+        "as it was written"
+    )
 
 
 FIGURES = {
@@ -202,10 +235,19 @@ FIGURES = {
 
 async def test_tables_have_amounts_appeals_regions_and_figures_of_reports(service: Service) -> None:
     old = FieldReport(
-        id=1, created_at=START, updated_at=START, visibility=Visibility.PUBLIC, num_affected=70, gov_num_dead=2
+        id=1,
+        created_at=START,
+        updated_at=START,
+        visibility=Visibility.PUBLIC,
+        num_affected=70,
+        gov_num_dead=2,
     )
-    new = msgspec.structs.replace(old, id=2, created_at=START + timedelta(1), num_affected=None, gov_num_dead=3)
-    hidden = msgspec.structs.replace(new, id=3, created_at=START + timedelta(2), num_displaced=9, visibility=1)
+    new = msgspec.structs.replace(
+        old, id=2, created_at=START + timedelta(1), num_affected=None, gov_num_dead=3
+    )
+    hidden = msgspec.structs.replace(
+        new, id=3, created_at=START + timedelta(2), num_displaced=9, visibility=1
+    )
     appeals = [
         Appeal(id=1, aid="1", atype=0, status=0, amount_requested=100.5, amount_funded=40),
         Appeal(id=2, aid="2", atype=1, status=0, amount_requested=50, amount_funded=60),
@@ -215,13 +257,19 @@ async def test_tables_have_amounts_appeals_regions_and_figures_of_reports(servic
     [row] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=7")).text))
     assert {name: row[name] for name in FIGURES} == FIGURES
     [without] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=3")).text))
-    assert [without[name] for name in FIGURES] == ["0", *[""] * (len(FIGURES) - 1)], "unknown is not zero"
+    assert [without[name] for name in FIGURES] == ["0", *[""] * (len(FIGURES) - 1)], (
+        "unknown is not zero"
+    )
     headers = {"Authorization": f"Token {await service.create_token()}", "Accept-Language": "fr"}
     [row] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=7", headers=headers)).text))
     assert (row["field_reports.num_displaced"], row["regions.name"]) == ("9", "Asie-Pacifique")
     [feature] = await features(service, f"{EXPORT}?format=geojson&id=7")
     properties = feature["properties"]
-    assert (properties["appeals"], properties["region"], properties["reported_dead"]) == (2, "Asia Pacific", 3)
+    assert (properties["appeals"], properties["region"], properties["reported_dead"]) == (
+        2,
+        "Asia Pacific",
+        3,
+    )
     assert (properties["reported_affected"], properties["reported_displaced"]) == (70, None)
 
 
@@ -232,9 +280,15 @@ async def test_demo_events_are_labelled_in_every_format(start: StartService) -> 
             await store.upsert([make_event(1)], is_demo=is_demo)
             [row] = csv.DictReader(io.StringIO((await service.get(EXPORT)).text))
             [feature] = await features(service, f"{EXPORT}?format=geojson")
-            book = CalamineWorkbook.from_filelike(io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content))
+            book = CalamineWorkbook.from_filelike(
+                io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content)
+            )
             header, cells = book.get_sheet_by_index(0).to_python()
-            labels = (row["demo"], feature["properties"]["demo"], cells[header.index("Invented (demo)")])
+            labels = (
+                row["demo"],
+                feature["properties"]["demo"],
+                cells[header.index("Invented (demo)")],
+            )
             assert labels == (str(is_demo), is_demo, is_demo)
             records = [
                 json.loads((await service.get(f"{EXPORT}?format=ndjson")).text),
@@ -252,15 +306,22 @@ async def test_file_name_from_filter_and_date(service: Service) -> None:
         r"filename\*=UTF-8''emergencies-africa-flood-\d{4}-\d\d-\d\d\.csv",
         named.headers["Content-Disposition"],
     )
-    localized = await service.get(f"{EXPORT}?regions__in=0&format=geojson", headers={"Accept-Language": "ar"})
+    localized = await service.get(
+        f"{EXPORT}?regions__in=0&format=geojson", headers={"Accept-Language": "ar"}
+    )
     disposition = localized.headers["Content-Disposition"]
-    assert re.search(r'filename="emergencies-africa-\d{4}-\d\d-\d\d\.geojson"; filename\*=UTF-8\'\'%D8', disposition)
+    assert re.search(
+        r'filename="emergencies-africa-\d{4}-\d\d-\d\d\.geojson"; filename\*=UTF-8\'\'%D8',
+        disposition,
+    )
     for query in ("format=csv&hxl=true", "format=xlsx&hxl=true"):
         tagged = await service.get(f"{EXPORT}?regions__in=0&{query}")
         assert 'filename="emergencies-hxl-africa-' in tagged.headers["Content-Disposition"]
     hostile = await service.get(EXPORT, params={"search": 'a"; filename="x.exe\r\nX-Injected: 1'})
     assert "X-Injected" not in hostile.headers
-    assert re.match(r'attachment; filename="[a-z0-9.-]+\.csv"; ', hostile.headers["Content-Disposition"])
+    assert re.match(
+        r'attachment; filename="[a-z0-9.-]+\.csv"; ', hostile.headers["Content-Disposition"]
+    )
 
 
 DAY = date(2026, 11, 16)
@@ -300,7 +361,15 @@ def test_ascii_name(filters: EventFilters, expected: str) -> None:
 
 def test_name_and_title_in_the_language_of_the_request() -> None:
     filters = EventFilters(regions__in=(0,), countries__in=(123,), dtype=12, search="a b")
-    assert file_name(filters, REFERENCE, Language.FRENCH, DAY) == "urgences-afrique-népal-inondation-a-b-2026-11-16"
-    assert file_name(filters, REFERENCE, Language.ARABIC, DAY).startswith("حالات-الطوارئ-أفريقيا-نيبال-فيضان-a-b")
-    assert filter_title(filters, REFERENCE, Language.ENGLISH) == "Emergencies: Africa, Nepal, Flood, a b"
+    assert (
+        file_name(filters, REFERENCE, Language.FRENCH, DAY)
+        == "urgences-afrique-népal-inondation-a-b-2026-11-16"
+    )
+    assert file_name(filters, REFERENCE, Language.ARABIC, DAY).startswith(
+        "حالات-الطوارئ-أفريقيا-نيبال-فيضان-a-b"
+    )
+    assert (
+        filter_title(filters, REFERENCE, Language.ENGLISH)
+        == "Emergencies: Africa, Nepal, Flood, a b"
+    )
     assert filter_title(EventFilters(), REFERENCE, Language.SPANISH) == "Emergencias"

@@ -29,13 +29,25 @@ async def write(*rows: Sequence[CSVCell], with_hashtags: bool = False) -> bytes:
         for row in rows:
             yield [encode_csv([row])]
 
-    context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []), with_hashtags=with_hashtags)
+    context = FileContext(
+        language=Language.ENGLISH, reference_data=ReferenceData([], []), with_hashtags=with_hashtags
+    )
     return b"".join([chunk async for chunk in xlsx.write_xlsx(batches(), context)])
 
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "{=1}", "https://example.org", "<r><t>Flood</t></r>", "é😀\n\t", "_x0041_", "a&b<c>", "\x01 b", "0042"],
+    [
+        "=1+1",
+        "{=1}",
+        "https://example.org",
+        "<r><t>Flood</t></r>",
+        "é😀\n\t",
+        "_x0041_",
+        "a&b<c>",
+        "\x01 b",
+        "0042",
+    ],
 )
 async def test_texts_stay_texts(text: str) -> None:
     book = CalamineWorkbook.from_filelike(io.BytesIO(await write(row_of(name=text, id=7))))
@@ -45,7 +57,9 @@ async def test_texts_stay_texts(text: str) -> None:
 
 
 async def test_long_texts_are_cut() -> None:
-    book = CalamineWorkbook.from_filelike(io.BytesIO(await write(row_of(name="😀" * MAX_CELL_UNITS))))
+    book = CalamineWorkbook.from_filelike(
+        io.BytesIO(await write(row_of(name="😀" * MAX_CELL_UNITS)))
+    )
     [header, row] = book.get_sheet_by_name("events").to_python()
     assert row[header.index("Name")] == "😀" * (MAX_CELL_UNITS // 2)
 
@@ -64,7 +78,9 @@ async def test_dates_numbers_and_booleans_are_such() -> None:
     assert (set(hashtags), len(hashtags)) == (set(HASHTAG_ROW) - {"#meta+cause"}, len(header))
     values = dict(zip(header, row, strict=True))
     assert values["Start (UTC)"] == datetime(2026, 10, 31, 5, 0, 0, 123000)
-    assert values["First reported (UTC)"] == "1890-01-01T00:00:00Z", "Excel has no earlier dates than 1900"
+    assert values["First reported (UTC)"] == "1890-01-01T00:00:00Z", (
+        "Excel has no earlier dates than 1900"
+    )
     assert (values["Requested (CHF)"], values["People affected"]) == (1234.5, 12_000)
     assert (values["Featured"], values["Created automatically"]) == (True, False)
     assert values["Funded (CHF)"] is None, "unknown is not zero"
@@ -73,7 +89,10 @@ async def test_dates_numbers_and_booleans_are_such() -> None:
 
 def test_a_cell_costs_few_calls(tmp_path: Path) -> None:
     """A workbook is written in a thread, which keeps the interpreter from other requests."""
-    rows = [encode_csv([row_of(id=n, name="Flood", is_featured="True", num_affected=7)]) for n in range(100)]
+    rows = [
+        encode_csv([row_of(id=n, name="Flood", is_featured="True", num_affected=7)])
+        for n in range(100)
+    ]
     workbook = xlsx.EventWorkbook(tmp_path, [["Number"]])
     calls = cProfile.Profile()
     calls.runcall(workbook.add, rows)

@@ -30,7 +30,9 @@ encode = msgspec.json.encode
 LISTED_EVENTS = [event for event in EVENTS if event.parent_event is None]
 
 
-async def as_records(reference: ReferenceStore, language: Language = Language.ENGLISH) -> list[bytes]:
+async def as_records(
+    reference: ReferenceStore, language: Language = Language.ENGLISH
+) -> list[bytes]:
     renderer = TemplateRenderer(await reference.current(), language)
     return [renderer.render(build_list_template(event), FULL_SCOPE) for event in LISTED_EVENTS]
 
@@ -42,7 +44,9 @@ class FileLoading:
         self.folder = folder
         self.failures: list[str] = []
 
-    async def load(self, *contents: bytes, language: Language = Language.ENGLISH) -> BulkWriteResult:
+    async def load(
+        self, *contents: bytes, language: Language = Language.ENGLISH
+    ) -> BulkWriteResult:
         paths = []
         for index, content in enumerate(contents):
             path = self.folder / f"{index}.dat"
@@ -50,14 +54,18 @@ class FileLoading:
             paths.append(str(path))
         records = (record for path in paths for record in read_records(path))
         options = LoadOptions(language)
-        return (await load(self.store, self.reference, records, options, self._record_failure)).written
+        return (
+            await load(self.store, self.reference, records, options, self._record_failure)
+        ).written
 
     def _record_failure(self, failure: WriteFailure) -> None:
         self.failures.append(str(failure).removeprefix(f"{self.folder}/"))
 
     async def stored(self) -> dict[int, Event]:
         async with self.store.writer() as writer:
-            return await writer.load([event.id for event in LISTED_EVENTS] + list(range(2000, 6000)))
+            return await writer.load(
+                [event.id for event in LISTED_EVENTS] + list(range(2000, 6000))
+            )
 
 
 @pytest.fixture
@@ -66,11 +74,16 @@ def loader(database: Database, tmp_path: Path) -> FileLoading:
 
 
 def page(records: list[bytes]) -> bytes:
-    return b'{"count":%d,"next":null,"previous":null,"results":[%s]}' % (len(records), b",".join(records))
+    return b'{"count":%d,"next":null,"previous":null,"results":[%s]}' % (
+        len(records),
+        b",".join(records),
+    )
 
 
 def encoder(serializer: EventSerializer, **options: Any) -> Callable[[list[bytes]], bytes]:
-    context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []), **options)
+    context = FileContext(
+        language=Language.ENGLISH, reference_data=ReferenceData([], []), **options
+    )
     encode_page = serializer.page_encoder(context)
     assert encode_page is not None
     return lambda records: encode_page(records, None, None)
@@ -121,7 +134,9 @@ async def test_fields_missing_in_a_file_are_kept(loader: FileLoading, kind: str)
     before = await loader.stored()
     for language in Language:
         content = FILE_KINDS[kind](await as_records(loader.reference, language))
-        assert await loader.load(content, language=language) == BulkWriteResult(unchanged=len(LISTED_EVENTS))
+        assert await loader.load(content, language=language) == BulkWriteResult(
+            unchanged=len(LISTED_EVENTS)
+        )
     assert await loader.stored() == before
     assert loader.failures == []
 
@@ -159,7 +174,9 @@ async def test_invalid_records_are_reported_and_skipped(loader: FileLoading) -> 
 
 async def test_texts_of_csv_are_those_that_were_exported(loader: FileLoading) -> None:
     name = "a;=1+1;'=2\t=3|-4\n- 5"
-    await loader.load(encode_csv([["id", "name", "disaster_start_date"], [2000, name, "2026-01-02"]]))
+    await loader.load(
+        encode_csv([["id", "name", "disaster_start_date"], [2000, name, "2026-01-02"]])
+    )
     assert (await loader.stored())[2000].name == {"en": name}
 
 
@@ -191,10 +208,14 @@ async def test_taken_slugs_do_not_block_other_records(database: Database) -> Non
     blocked = [pending(3, "s4"), pending(4, "s5")]
     taken = [pending(id_ + 100, f"s{id_}") for id_ in range(6, 31)]
     result = await write_records(
-        store, [*swapped, *blocked, *taken, pending(500, "free")], lambda failure: failures.append(failure.location)
+        store,
+        [*swapped, *blocked, *taken, pending(500, "free")],
+        lambda failure: failures.append(failure.location),
     )
     assert result == BulkWriteResult(created=1, changed=2, failed=27)
     assert len(parsed) == len(set(parsed)) == 30, "each is parsed once"
-    assert sorted(failures) == sorted(["event 3", "event 4", *(f"event {id_ + 100}" for id_ in range(6, 31))])
+    assert sorted(failures) == sorted(
+        ["event 3", "event 4", *(f"event {id_ + 100}" for id_ in range(6, 31))]
+    )
     holders = [await store.find(slug) for slug in ("s1", "s2", "s3", "s4", "free")]
     assert [each and each.event.id for each in holders] == [2, 1, 3, 4, 500]

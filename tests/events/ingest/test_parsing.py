@@ -8,10 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.document_templates import AFFECTED_FIELDS, build_detail_template, build_list_template
+from fieldgate.events.document_templates import (
+    AFFECTED_FIELDS,
+    build_detail_template,
+    build_list_template,
+)
 from fieldgate.events.documents import TemplateRenderer
 from fieldgate.events.ingest.parsing import InvalidEvent, parse_event
-from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure, Visibility
+from fieldgate.events.model import (
+    District,
+    Event,
+    EventLink,
+    FeaturedDocument,
+    FieldReport,
+    KeyFigure,
+    Visibility,
+)
 from fieldgate.events.sync.merge_translations import merge_translations
 from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
@@ -23,7 +35,11 @@ MINIMAL = {"id": 7, "name": "Floods", "disaster_start_date": "2026-07-14"}
 START = datetime(2026, 7, 14, tzinfo=UTC)
 
 figures = st.builds(
-    KeyFigure, id=st.integers(1, 9), number=st.just("12"), deck=localized_texts(), source=st.just("IFRC")
+    KeyFigure,
+    id=st.integers(1, 9),
+    number=st.just("12"),
+    deck=localized_texts(),
+    source=st.just("IFRC"),
 )
 links = st.builds(
     EventLink,
@@ -49,7 +65,9 @@ detailed = st.builds(
 
 
 def render(event: Event, language: Language, build: Any = build_list_template) -> dict[str, Any]:
-    record: dict[str, Any] = msgspec.json.decode(TemplateRenderer(DIRECTORY, language).render(build(event), FULL_SCOPE))
+    record: dict[str, Any] = msgspec.json.decode(
+        TemplateRenderer(DIRECTORY, language).render(build(event), FULL_SCOPE)
+    )
     return record
 
 
@@ -60,10 +78,17 @@ def in_all_languages(event: Event, build: Any) -> list[dict[str, Any]]:
 @given(detailed)
 def test_records_in_all_languages_round_trip(event: Event) -> None:
     """Parsed, merged and rendered again, list and detail records are the same in every language."""
-    seen = {lang: {**render(event, lang, build_detail_template), **render(event, lang)} for lang in Language}
+    seen = {
+        lang: {**render(event, lang, build_detail_template), **render(event, lang)}
+        for lang in Language
+    }
     merged = parse_event(merge_translations(seen), DIRECTORY)
-    assert in_all_languages(merged, build_list_template) == in_all_languages(event, build_list_template)
-    assert in_all_languages(merged, build_detail_template) == in_all_languages(event, build_detail_template)
+    assert in_all_languages(merged, build_list_template) == in_all_languages(
+        event, build_list_template
+    )
+    assert in_all_languages(merged, build_detail_template) == in_all_languages(
+        event, build_detail_template
+    )
     assert merged.visibility == event.visibility
     again = parse_event(render(event, Language.FRENCH), DIRECTORY, Language.FRENCH, merged)
     assert again == merged, "an unchanged record changes nothing"
@@ -71,14 +96,21 @@ def test_records_in_all_languages_round_trip(event: Event) -> None:
 
 def test_minimal_record() -> None:
     event = parse_event(MINIMAL, DIRECTORY)
-    assert event == Event(id=7, name={"en": "Floods"}, disaster_start_date=START, created_at=START, updated_at=START)
+    assert event == Event(
+        id=7, name={"en": "Floods"}, disaster_start_date=START, created_at=START, updated_at=START
+    )
     assert event.visibility == 1, "the default"
 
 
 def test_record_of_the_live_system() -> None:
     record = {
         **MINIMAL,
-        "dtype": {"id": 12, "name": "Type 12", "summary": "", "translation_module_original_language": "en"},
+        "dtype": {
+            "id": 12,
+            "name": "Type 12",
+            "summary": "",
+            "translation_module_original_language": "en",
+        },
         "countries": [{"id": 123, "average_household_size": "4.60"}, {"id": 14}],
         "num_affected": "1200",
         "glide": None,
@@ -86,7 +118,14 @@ def test_record_of_the_live_system() -> None:
         "created_at": "2026-07-15T06:12:09.512345Z",
         "updated_at": "2026-07-15T08:12:09+02:00",
         "appeals": [
-            {"id": 1, "aid": "x", "atype": 0, "status": 1, "amount_requested": "1500.50", "num_beneficiaries": 10.0}
+            {
+                "id": 1,
+                "aid": "x",
+                "atype": 0,
+                "status": 1,
+                "amount_requested": "1500.50",
+                "num_beneficiaries": 10.0,
+            }
         ],
         "ifrc_severity_level_display": "Yellow",
         "unheard_of": {"a": 1},
@@ -114,7 +153,9 @@ BEFORE = Event(
     updated_at=START,
     visibility=Visibility.PUBLIC,
     slug="floods",
-    field_reports=(FieldReport(id=1, created_at=START, updated_at=START, num_affected=5, recent_affected=1),),
+    field_reports=(
+        FieldReport(id=1, created_at=START, updated_at=START, num_affected=5, recent_affected=1),
+    ),
 )
 
 
@@ -123,13 +164,19 @@ BEFORE = Event(
     [
         (Language.FRENCH, "Crues", {"en": "Floods", "fr": "Crues"}),
         (Language.FRENCH, "Inondations", {"en": "Floods", "fr": "Inondations"}),
-        (Language.FRENCH, "Floods", {"en": "Floods"}),  # the translation was removed, and this is the fallback
+        (
+            Language.FRENCH,
+            "Floods",
+            {"en": "Floods"},
+        ),  # the translation was removed, and this is the fallback
         (Language.ARABIC, "Floods", {"en": "Floods", "fr": "Crues"}),
         (Language.ARABIC, "فيضانات", {"en": "Floods", "fr": "Crues", "ar": "فيضانات"}),
         (Language.ENGLISH, "Crues", {"fr": "Crues"}),
     ],
 )
-def test_text_in_one_language_keeps_the_others(language: Language, name: str, expected: dict[str, str]) -> None:
+def test_text_in_one_language_keeps_the_others(
+    language: Language, name: str, expected: dict[str, str]
+) -> None:
     event = parse_event({**MINIMAL, "name": name}, DIRECTORY, language, BEFORE)
     assert event.name == expected
     assert (event.summary, event.visibility, event.slug) == ({"es": "Mucho"}, 3, "floods"), (
@@ -170,13 +217,19 @@ INVALID_PARTS: list[tuple[dict[str, Any], str]] = [
     ({"appeals": [{"id": 1, "atype": 0, "status": 0}]}, "appeals.0.aid"),
     ({"field_reports": [{**REPORT, "visibility": 0}]}, "field_reports.0.visibility"),
     ({"field_reports": [{**REPORT, "countries": [999]}]}, "field_reports.0.countries.0"),
-    ({"field_reports": [{**REPORT, "contacts": [{"id": 1, "name": 5}]}]}, "field_reports.0.contacts.0.name"),
+    (
+        {"field_reports": [{**REPORT, "contacts": [{"id": 1, "name": 5}]}]},
+        "field_reports.0.contacts.0.name",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
     ("fields", "path"),
-    [*(({name: value}, name) for name, values in INVALID_VALUES.items() for value in values), *INVALID_PARTS],
+    [
+        *(({name: value}, name) for name, values in INVALID_VALUES.items() for value in values),
+        *INVALID_PARTS,
+    ],
     ids=lambda each: str(each)[:60],
 )
 def test_invalid_fields(fields: dict[str, Any], path: str) -> None:

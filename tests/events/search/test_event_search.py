@@ -27,8 +27,12 @@ from tests.events.samples import event_lists
 from tests.events.stored_events import delete_events
 from tests.events.write_events import TOGGLED_ID, events_of_round
 
-sights = st.sampled_from((PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14, 27}))))
-asked = st.tuples(event_filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8))
+sights = st.sampled_from(
+    (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14, 27})))
+)
+asked = st.tuples(
+    event_filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8)
+)
 
 
 class SearchHarness:
@@ -44,7 +48,10 @@ class SearchHarness:
     def reader(self, database: Database, kept: int) -> EventSearch:
         changes = DataVersions(database)
         return EventSearch(
-            EventStore(database, changes), ReferenceStore(database, changes), changes, record_cache_bytes=kept
+            EventStore(database, changes),
+            ReferenceStore(database, changes),
+            changes,
+            record_cache_bytes=kept,
         )
 
     async def put(self, events: Sequence[Event]) -> None:
@@ -60,7 +67,10 @@ class SearchHarness:
         filters, sight, language, limit, offset = question
         directory = await self.reference.current()
         expected = matching_ids(list(self.held.values()), filters, sight, language, directory)
-        answers = [await reader.find(filters, sight, language, PageRequest(limit, offset)) for reader in self.readers]
+        answers = [
+            await reader.find(filters, sight, language, PageRequest(limit, offset))
+            for reader in self.readers
+        ]
         assert len({tuple(found.records) for found in answers}) == 1
         for found in answers:
             documents = [msgspec.json.decode(record) for record in found.records]
@@ -75,7 +85,10 @@ class SearchHarness:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.lists(
-        st.tuples(event_lists(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
+        st.tuples(
+            event_lists(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)
+        ),
+        max_size=4,
     )
 )
 async def test_search_equals_reference_search(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
@@ -103,19 +116,27 @@ async def test_every_filter_alone(database: Database) -> None:
         assert found - {0, len(harness.held)}, name
 
 
-@pytest.mark.parametrize("filters", [{}, {"ordering": "num_affected"}, {"search": "round"}], ids=str)
-async def test_state_cannot_be_read_after_a_write(database: Database, filters: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "filters", [{}, {"ordering": "num_affected"}, {"search": "round"}], ids=str
+)
+async def test_state_cannot_be_read_after_a_write(
+    database: Database, filters: dict[str, Any]
+) -> None:
     harness = SearchHarness(database)
     await harness.put(events_of_round(2))
     before = await harness.readers[0].current()
     await harness.put(events_of_round(4))
     with pytest.raises(StaleIndex):
-        _, ids = await before.matching_ids(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
+        _, ids = await before.matching_ids(
+            EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5)
+        )
         await before.records(ids, Language.ENGLISH, PUBLIC_SCOPE, RecordShape.RECORD, None)
     await harness.check((EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
 
 
-async def test_changes_are_applied_in_several_steps(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_are_applied_in_several_steps(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.events.store.MAX_CHANGES_AT_ONCE", 1)
     monkeypatch.setattr(sys.modules["fieldgate.db.snapshot"], "BATCH_SIZE", 7)
     harness = SearchHarness(database)
@@ -124,7 +145,9 @@ async def test_changes_are_applied_in_several_steps(database: Database, monkeypa
         await harness.put(events_of_round(round_number))
         await harness.check(question)
     await harness.delete(TOGGLED_ID)
-    await harness.put([msgspec.structs.replace(event, parent_event=1) for event in events_of_round(5)[:3]])
+    await harness.put(
+        [msgspec.structs.replace(event, parent_event=1) for event in events_of_round(5)[:3]]
+    )
     await harness.check(question)
 
 
@@ -145,13 +168,17 @@ def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
 
 
 async def _shown(events: EventSearch, **filters: Any) -> list[tuple[int, int | None]]:
-    found = await events.find(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(100))
+    found = await events.find(
+        EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(100)
+    )
     records = [msgspec.json.decode(record) for record in found.records]
     assert found.count == len(records)
     return [(record["id"], record["num_affected"]) for record in records]
 
 
-async def test_answers_are_consistent_while_another_process_writes(database: Database, database_url: str) -> None:
+async def test_answers_are_consistent_while_another_process_writes(
+    database: Database, database_url: str
+) -> None:
     rounds = 40
     changes = DataVersions(database)
     await changes.start()
@@ -168,7 +195,9 @@ async def test_answers_are_consistent_while_another_process_writes(database: Dat
         await asyncio.sleep(0)  # cached results would leave no turn to other tasks
         country = 84 if (number or 0) % 2 else 123
         in_country = await _shown(events, countries__in=(country,), search="round")
-        assert in_country == _in_order(events_of_round(in_country[0][1]) if in_country and in_country[0][1] else [])
+        assert in_country == _in_order(
+            events_of_round(in_country[0][1]) if in_country and in_country[0][1] else []
+        )
     assert await writer.wait() == 0
     assert len(seen) > 2, "it did not only see the end"
     await events.stop()
@@ -227,7 +256,9 @@ class FiltersWithoutImplementation(EventFilters, frozen=True, kw_only=True):
 
 
 def test_field_without_implementation() -> None:
-    with pytest.raises(UnimplementedFilter, match="FiltersWithoutImplementation: nothing implements colour"):
+    with pytest.raises(
+        UnimplementedFilter, match="FiltersWithoutImplementation: nothing implements colour"
+    ):
         check_filters(FiltersWithoutImplementation)
 
 
@@ -236,7 +267,9 @@ BOUND = 4 * RECORD_OVERHEAD_BYTES
 tos = st.sampled_from(("fr", "en", ("en", 3)))
 numbers = st.integers(1, 8)
 puts = st.tuples(
-    st.just("put"), tos, st.dictionaries(numbers, st.binary(min_size=1, max_size=2 * RECORD_OVERHEAD_BYTES))
+    st.just("put"),
+    tos,
+    st.dictionaries(numbers, st.binary(min_size=1, max_size=2 * RECORD_OVERHEAD_BYTES)),
 )
 gets = st.tuples(st.just("get"), tos, st.lists(numbers, unique=True))
 changes = st.tuples(st.just("change"), tos, st.sets(numbers))
@@ -259,7 +292,13 @@ def test_cache_against_model(steps: list) -> None:  # type: ignore[type-arg]
         else:
             left.append(shown)
             shown = shown.transfer_unchanged(given_)
-            last = {(to, number): record for (to, number), record in last.items() if number not in given_}
+            last = {
+                (to, number): record
+                for (to, number), record in last.items()
+                if number not in given_
+            }
         kept = [record for to, number in last if (record := shown.get(to, [number])[0]) is not None]
-        assert shown.used_bytes == sum(len(record) + RECORD_OVERHEAD_BYTES for record in kept) <= BOUND
+        assert (
+            shown.used_bytes == sum(len(record) + RECORD_OVERHEAD_BYTES for record in kept) <= BOUND
+        )
     assert all(earlier.used_bytes == 0 for earlier in left)

@@ -8,7 +8,14 @@ from pyroaring import BitMap
 
 from fieldgate.events.facets import MAX_CENTS, EventFigures
 from fieldgate.events.model import Visibility
-from fieldgate.events.search.index import INT64_MAX, INT64_MIN, NOT_FOUND, Index, IndexBuilder, IndexRow
+from fieldgate.events.search.index import (
+    INT64_MAX,
+    INT64_MIN,
+    NOT_FOUND,
+    Index,
+    IndexBuilder,
+    IndexRow,
+)
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 
 WORDS = ["v1", "v2", "v3", "v4", "c7", "c8", "d12"]
@@ -25,7 +32,16 @@ times = st.integers(-2, 8)
 words = st.sets(st.sampled_from(WORDS)).map(sorted).map(" ".join)
 amounts = st.integers(-5, 2**53)
 rows_of_events = st.builds(
-    IndexRow, st.integers(1, 30), times, times, times, words, st.integers(0, 9), st.integers(0, 3), amounts, amounts
+    IndexRow,
+    st.integers(1, 30),
+    times,
+    times,
+    times,
+    words,
+    st.integers(0, 9),
+    st.integers(0, 3),
+    amounts,
+    amounts,
 )
 rows_by_id = st.lists(rows_of_events, unique_by=lambda row: row.id, max_size=20)
 
@@ -69,9 +85,17 @@ def check(index: Index, rows: list[IndexRow]) -> None:
     assert_same(index.with_any_facet("c7", "d12", "unknown"), either)
     assert index.with_any_facet("unknown") == index.with_any_facet() == BitMap()
     for low, high in ((0, 3), (2, 2), (3, 0), (-9, 9)):
-        assert_same(index.started_between(low, high), [row for row in rows if low <= row.start <= high])
-        assert_same(index.in_range(index.created, low, high), [row for row in rows if low <= row.created <= high])
-        assert_same(index.in_range(index.updated, low, high), [row for row in rows if low <= row.updated <= high])
+        assert_same(
+            index.started_between(low, high), [row for row in rows if low <= row.start <= high]
+        )
+        assert_same(
+            index.in_range(index.created, low, high),
+            [row for row in rows if low <= row.created <= high],
+        )
+        assert_same(
+            index.in_range(index.updated, low, high),
+            [row for row in rows if low <= row.updated <= high],
+        )
     for row, position in zip(rows, index.positions([row.id for row in rows]), strict=True):
         assert tuple(index.table[:, position]) == row.numbers
     assert index.sums(index.live_positions, index.live_positions) == total_figures(rows)
@@ -90,11 +114,16 @@ def test_built_index(rows: list[IndexRow], split: int) -> None:
 @given(rows_by_id, st.integers(0, 25), st.integers(1, 25))
 def test_pages(rows: list[IndexRow], offset: int, limit: int) -> None:
     index = built_from(rows)
-    assert index.page(index.live_positions, limit, offset) == in_default_order(rows)[offset : offset + limit]
+    assert (
+        index.page(index.live_positions, limit, offset)
+        == in_default_order(rows)[offset : offset + limit]
+    )
 
 
 @given(rows_by_id, st.lists(st.tuples(rows_by_id, st.sets(st.integers(1, 32))), max_size=3))
-def test_changed_index(rows: list[IndexRow], changes: list[tuple[list[IndexRow], set[int]]]) -> None:
+def test_changed_index(
+    rows: list[IndexRow], changes: list[tuple[list[IndexRow], set[int]]]
+) -> None:
     index = built_from(rows)
     expected = {row.id: row for row in rows}
     for rows_written, deleted in changes:

@@ -31,7 +31,9 @@ async def test_totals_and_lists(event_service: Service) -> None:
     summary = await get_summary(event_service)
     assert summary["count"] == PUBLIC_COUNT
     assert (summary["appeals"], summary["events_with_num_affected"], summary["query"]) == (1, 0, "")
-    assert counts(summary["countries"]) == {NEPAL: 102, SUDAN: 1, INDIA: 1}, "most events first, then by name"
+    assert counts(summary["countries"]) == {NEPAL: 102, SUDAN: 1, INDIA: 1}, (
+        "most events first, then by name"
+    )
     assert counts(summary["types"]) == {12: PUBLIC_COUNT - 1}, "one event has no type"
     assert counts(summary["severities"]) == {0: PUBLIC_COUNT - 1, 2: 1}
     assert counts(summary["regions"]) == {0: 1, 2: 102}
@@ -43,7 +45,12 @@ async def test_totals_and_lists(event_service: Service) -> None:
         ("2026-04-01", "2026-04-30", 14),
     ]
     nepal = summary["countries"][0]
-    assert (nepal["name"], nepal["iso"], nepal["iso3"], nepal["region"]) == ("Nepal", "NP", "NPL", 2)
+    assert (nepal["name"], nepal["iso"], nepal["iso3"], nepal["region"]) == (
+        "Nepal",
+        "NP",
+        "NPL",
+        2,
+    )
 
 
 async def test_caller_only_counts_visible_events(event_service: Service) -> None:
@@ -55,7 +62,10 @@ async def test_caller_only_counts_visible_events(event_service: Service) -> None
     headers: dict[str, dict[str, str]] = {"anonymous": {}} | {
         name: {"Authorization": f"Token {token}"} for name, token in tokens.items()
     }
-    found = {name: (await get_summary(event_service, headers=each))["count"] for name, each in headers.items()}
+    found = {
+        name: (await get_summary(event_service, headers=each))["count"]
+        for name, each in headers.items()
+    }
     assert found == {
         "anonymous": PUBLIC_COUNT,
         "member": PUBLIC_COUNT + 1,

@@ -39,7 +39,9 @@ def spread(factor: int) -> Callable[[list[Event]], list[Event]]:
 
     def move(event: Event) -> Event:
         days = (event.disaster_start_date - FIRST_DAY).days * factor
-        return msgspec.structs.replace(event, disaster_start_date=FIRST_DAY + timedelta(days=days, hours=days % 24))
+        return msgspec.structs.replace(
+            event, disaster_start_date=FIRST_DAY + timedelta(days=days, hours=days % 24)
+        )
 
     return lambda events: [move(event) for event in events]
 
@@ -71,7 +73,12 @@ async def summary_of(search: EventSearch, filters: EventFilters | None = None) -
     state = await search.current()
     asked_for = filters or EventFilters()
     selection = await state.selection(asked_for, PUBLIC_SCOPE)
-    return summarize(state.context, selection, EntryQueries({}, asked_for, state.reference_data), Language.ENGLISH)
+    return summarize(
+        state.context,
+        selection,
+        EntryQueries({}, asked_for, state.reference_data),
+        Language.ENGLISH,
+    )
 
 
 class SummaryHarness(SearchHarness):
@@ -95,9 +102,13 @@ class SummaryHarness(SearchHarness):
             narrowed = parse_struct(EventFilters, parse_query(query.encode()), blank_is_absent=True)
             assert self._found(narrowed, scope, state.reference_data) == in_order(events), query
 
-    def _found(self, asked_for: EventFilters, scope: ViewerScope, reference_data: ReferenceData) -> list[Event]:
+    def _found(
+        self, asked_for: EventFilters, scope: ViewerScope, reference_data: ReferenceData
+    ) -> list[Event]:
         unordered = msgspec.structs.replace(asked_for, ordering="")
-        ids = matching_ids(list(self.held.values()), unordered, scope, Language.ENGLISH, reference_data)
+        ids = matching_ids(
+            list(self.held.values()), unordered, scope, Language.ENGLISH, reference_data
+        )
         return in_order([self.held[id_] for id_ in ids])
 
 
@@ -108,7 +119,9 @@ class ExpectedSummary(msgspec.Struct):
     events: list[list[Event]]
 
 
-def expected_summary(events: list[Event], reference_data: ReferenceData, language: Language) -> ExpectedSummary:
+def expected_summary(
+    events: list[Event], reference_data: ReferenceData, language: Language
+) -> ExpectedSummary:
     interval, periods = reference_summary.by_period(events)
     countries = reference_summary.by_country(events, reference_data, language)
     regions = reference_summary.by_region(events, reference_data)
@@ -117,7 +130,10 @@ def expected_summary(events: list[Event], reference_data: ReferenceData, languag
     fields = {
         **reference_summary.figures(events),
         "interval": interval,
-        "periods": [{**reference_summary.figures(some), "start": key[0], "end": key[1]} for key, some in periods],
+        "periods": [
+            {**reference_summary.figures(some), "start": key[0], "end": key[1]}
+            for key, some in periods
+        ],
         **{
             name: [{**reference_summary.figures(some), "id": key} for key, some in groups]
             for name, groups in (
@@ -139,7 +155,9 @@ NOT_COMPARED = ("query", "name", "iso", "iso3", "region")
 def without_queries(summary: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in summary.items() if name != "query"}
     for name in LISTS:
-        kept[name] = [{key: entry[key] for key in entry if key not in NOT_COMPARED} for entry in summary[name]]
+        kept[name] = [
+            {key: entry[key] for key in entry if key not in NOT_COMPARED} for entry in summary[name]
+        ]
     return kept
 
 
@@ -156,7 +174,10 @@ def in_order(events: Sequence[Event]) -> list[Event]:
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(
-    st.lists(st.tuples(written, st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=3),
+    st.lists(
+        st.tuples(written, st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)),
+        max_size=3,
+    ),
 )
 async def test_summary_equals_sum_of_records(database: Database, steps: list[Any]) -> None:
     harness = SummaryHarness(database)
@@ -180,7 +201,9 @@ def test_periods_have_no_gaps(interval: str, first: date, days: int) -> None:
         assert other.first_microsecond - one.last_microsecond == 1
     for period in periods:
         assert period.start.day == 1
-        assert (period.end - period.start).days in ((27, 28, 29, 30) if interval == "month" else (364, 365))
+        assert (period.end - period.start).days in (
+            (27, 28, 29, 30) if interval == "month" else (364, 365)
+        )
 
 
 async def test_first_and_last_year_of_the_calendar(database: Database) -> None:
@@ -194,6 +217,8 @@ async def test_first_and_last_year_of_the_calendar(database: Database) -> None:
         (1, 1, "1", 1),
         (9999, 9999, "9999", 1),
     ]
-    assert periods[0].query == "disaster_start_date__gte=0001-01-01&disaster_start_date__lt=0002-01-01"
+    assert (
+        periods[0].query == "disaster_start_date__gte=0001-01-01&disaster_start_date__lt=0002-01-01"
+    )
     assert periods[1].query == "disaster_start_date__gte=9999-01-01"
     assert (await summary_of(search, EventFilters(disaster_start_date__gte=dates[1]))).count == 1

@@ -34,7 +34,9 @@ DETAILED_EVENT = make_event(
     countries=(123, 290),
     districts=(District(id=1, name="North", code="N"),),
     key_figures=(KeyFigure(id=1, number="12", deck={"en": "people", "ar": "أشخاص"}),),
-    links=(EventLink(id=1, url="https://a.example", title={"fr": "Carte"}, original_language="fr"),),
+    links=(
+        EventLink(id=1, url="https://a.example", title={"fr": "Carte"}, original_language="fr"),
+    ),
     visibility=Visibility.SECRETARIAT,
 )
 SOURCE_EVENTS = [*EVENTS, DETAILED_EVENT]
@@ -74,7 +76,9 @@ class SyncTarget:
         full: bool = False,
         on_page: Callable[[int, int], None] = _ignore_page,
     ) -> SyncReport:
-        async with RemoteServer(BASE_URL, token, RecordingTransport(transport, self.requested)) as remote:
+        async with RemoteServer(
+            BASE_URL, token, RecordingTransport(transport, self.requested)
+        ) as remote:
             return await self._synchronizer(remote, on_page).run(SyncOptions(since, full))
 
     async def pull(self, server: GoServer, token: str = "", **options: Any) -> SyncReport:
@@ -82,9 +86,13 @@ class SyncTarget:
         async with RemoteServer(server.base_url, token) as remote:
             return await self._synchronizer(remote).run(SyncOptions(**options))
 
-    def _synchronizer(self, remote: RemoteServer, on_page: Callable[[int, int], None] = _ignore_page) -> Synchronizer:
+    def _synchronizer(
+        self, remote: RemoteServer, on_page: Callable[[int, int], None] = _ignore_page
+    ) -> Synchronizer:
         reference = ReferenceStore(self.database, DataVersions(self.database))
-        return Synchronizer(remote, self.database, self.store, reference, self._record_failure, on_page)
+        return Synchronizer(
+            remote, self.database, self.store, reference, self._record_failure, on_page
+        )
 
     async def stored(self, *ids: int) -> list[Event | None]:
         return [await stored_event(self.store, id_) for id_ in ids]
@@ -116,7 +124,9 @@ def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def serve(database: Database) -> AsyncIterator[Service]:
     """Serve the synchronized database."""
-    async with run_service(Settings(database_url=address_of(database), access_log=False)) as service:
+    async with run_service(
+        Settings(database_url=address_of(database), access_log=False)
+    ) as service:
         yield service
 
 

@@ -72,21 +72,29 @@ class GoServer:
         self.lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
 
     def __enter__(self) -> "GoServer":
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
 
     def detail_requests(self) -> list[int]:
         """The ids of the detail records that were requested."""
-        parts = [urlsplit(target).path.removeprefix("/api/v2/event/").rstrip("/") for target in self.requests]
+        parts = [
+            urlsplit(target).path.removeprefix("/api/v2/event/").rstrip("/")
+            for target in self.requests
+        ]
         return [int(part) for part in parts if part.isdigit()]
 
     def answer(self, target: str, language: str, authorization: str) -> tuple[int, Any]:
@@ -111,7 +119,9 @@ class GoServer:
         if path == "disaster_type/":
             return 200, self._page([FLOOD], target)
         levels = (1, 2, 3, 4) if has_token else (3,)
-        visible = {id_: event for id_, event in self.events.items() if event["visibility"] in levels}
+        visible = {
+            id_: event for id_, event in self.events.items() if event["visibility"] in levels
+        }
         if path in ("event/", "event/mini/"):
             listed = [
                 event
@@ -134,7 +144,10 @@ class GoServer:
 
 
 def go_error(code: int, text: str, internal: str = "") -> dict[str, Any]:
-    errors = {"non_field_errors": [text], **({"internal_non_field_errors": [internal]} if internal else {})}
+    errors = {
+        "non_field_errors": [text],
+        **({"internal_non_field_errors": [internal]} if internal else {}),
+    }
     return {"timestamp": "2026-05-20T14:26:09.123456Z", "error_code": code, "errors": errors}
 
 
@@ -144,7 +157,9 @@ def list_record(event: dict[str, Any], language: str) -> dict[str, Any]:
 
 
 def detail_record(event: dict[str, Any], language: str) -> dict[str, Any]:
-    record = localized({name: value for name, value in event.items() if name != "auto_generated_source"}, language)
+    record = localized(
+        {name: value for name, value in event.items() if name != "auto_generated_source"}, language
+    )
     return {**record, "dtype": event["dtype"]}
 
 
@@ -157,7 +172,9 @@ def localized(fields: dict[str, Any], language: str) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name, value in fields.items():
         if name in TRANSLATED and isinstance(value, dict):
-            record[name] = next((value[code] for code in (language, *FALLBACKS) if value.get(code)), "")
+            record[name] = next(
+                (value[code] for code in (language, *FALLBACKS) if value.get(code)), ""
+            )
         elif name in ("countries", "countries_for_preview"):
             record[name] = [COUNTRIES[id_] for id_ in value]
         elif name == "dtype":
@@ -183,7 +200,9 @@ def _handler(server: GoServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             status, content = server.answer(
-                self.path, self.headers.get("Accept-Language", "en"), self.headers.get("Authorization", "")
+                self.path,
+                self.headers.get("Accept-Language", "en"),
+                self.headers.get("Authorization", ""),
             )
             body = json.dumps(content).encode()
             self.send_response(status)

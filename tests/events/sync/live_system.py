@@ -41,7 +41,11 @@ class LiveSystem:
         if path == "event/":
             if self.shrinks_at is not None and int(request.url.params["offset"]) >= self.shrinks_at:
                 self.records, self.shrinks_at = self.records[3:], None
-            matching = [each for each in self.records if request.url.params.get("id") in (None, str(each["id"]))]
+            matching = [
+                each
+                for each in self.records
+                if request.url.params.get("id") in (None, str(each["id"]))
+            ]
             if self.supports_changed_since:
                 since = request.url.params.get("updated_at__gte", "")
                 matching = [each for each in matching if each["updated_at"] >= since]
@@ -52,11 +56,16 @@ class LiveSystem:
         def translated(value: Any) -> Any:
             return next(value[code] for code in (language, "en", "fr", "es", "ar") if code in value)
 
-        return {name: translated(value) if name in ("name", "summary") else value for name, value in record.items()}
+        return {
+            name: translated(value) if name in ("name", "summary") else value
+            for name, value in record.items()
+        }
 
     def page(self, request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
         target = request.url.raw_path.decode()
-        return httpx.Response(200, json=page_of(found, target, GoPages, "goadmin.internal", self.max_page_size))
+        return httpx.Response(
+            200, json=page_of(found, target, GoPages, "goadmin.internal", self.max_page_size)
+        )
 
 
 def live_record(id_: int, **fields: Any) -> dict[str, Any]:

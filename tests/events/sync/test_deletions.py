@@ -47,7 +47,9 @@ async def test_events_that_left_the_list(target: SyncTarget, token: str) -> None
         assert (await copy.get(f"{PATH}1/")).status_code == 404
         assert (await copy.get(f"{PATH}2/")).json()["parent_event"] == 3
         assert (await copy.get(f"{PATH}4/")).json()["num_affected"] == 77
-        assert await listed_ids(copy, f"{PATH}deleted/") == {1, 2}, "clients that keep a copy are told"
+        assert await listed_ids(copy, f"{PATH}deleted/") == {1, 2}, (
+            "clients that keep a copy are told"
+        )
 
 
 async def test_events_of_unknown_or_other_source_are_kept(target: SyncTarget) -> None:
@@ -62,7 +64,9 @@ async def test_events_of_unknown_or_other_source_are_kept(target: SyncTarget) ->
         assert None not in await target.stored(1, 801, 802, 901, 902)
         del server.events[2]
         report = await target.pull(server)
-        assert report.events == BulkWriteResult(unchanged=38, deleted=1), "the run that listed it recorded its source"
+        assert report.events == BulkWriteResult(unchanged=38, deleted=1), (
+            "the run that listed it recorded its source"
+        )
         assert (await target.stored(1))[0] is not None
 
 
@@ -79,7 +83,9 @@ async def test_event_that_was_deleted_and_written_here_has_no_source(target: Syn
 async def test_run_without_a_token_keeps_what_a_token_showed(target: SyncTarget) -> None:
     with go_server() as server:
         await target.pull(server, TOKEN)
-        await target.pull(server)  # also lists them, but cannot tell hidden events from deleted ones later
+        await target.pull(
+            server
+        )  # also lists them, but cannot tell hidden events from deleted ones later
         server.events[1] |= {"visibility": 2, "updated_at": "2026-06-01T00:00:00Z"}
         del server.events[2]
         server.requests.clear()
@@ -104,7 +110,9 @@ async def test_run_without_a_token_keeps_what_a_token_showed(target: SyncTarget)
         (4, {"keep_missing": True}, 0),
     ],
 )
-async def test_too_many_missing_events(target: SyncTarget, missing: int, options: dict[str, Any], deleted: int) -> None:
+async def test_too_many_missing_events(
+    target: SyncTarget, missing: int, options: dict[str, Any], deleted: int
+) -> None:
     with go_server() as server:
         await target.pull(server)
         for id_ in range(1, missing + 1):
@@ -123,7 +131,9 @@ async def test_too_many_missing_events(target: SyncTarget, missing: int, options
         assert len([event for event in await target.stored(*range(1, 41)) if event]) == 40 - deleted
 
 
-async def test_list_that_changes_while_it_is_read(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_that_changes_while_it_is_read(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
     with go_server() as server:
         await target.pull(server)
@@ -131,7 +141,9 @@ async def test_list_that_changes_while_it_is_read(target: SyncTarget, monkeypatc
 
         def append(path: str) -> None:  # the number of events changes, and no page moves
             if "event/?limit=15&offset=10" in path:
-                server.events.setdefault(50, go_event(50, disaster_start_date="2020-01-01T00:00:00Z"))
+                server.events.setdefault(
+                    50, go_event(50, disaster_start_date="2020-01-01T00:00:00Z")
+                )
 
         server.before = append
         report = await target.pull(server)
@@ -141,12 +153,16 @@ async def test_list_that_changes_while_it_is_read(target: SyncTarget, monkeypatc
         assert (await target.stored(1))[0] is None
 
 
-async def test_list_that_is_read_again_from_the_start(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_that_is_read_again_from_the_start(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
     with go_server(80) as server:
         await target.pull(server)
 
-        def shrink(path: str) -> None:  # an event of the first page is deleted after that page was read
+        def shrink(
+            path: str,
+        ) -> None:  # an event of the first page is deleted after that page was read
             if "event/?limit=15&offset=20" in path:
                 server.events.pop(80, None)
 
@@ -168,7 +184,9 @@ async def test_server_that_fails_while_events_are_requested_by_id(
         server.statuses["event/5/"] = [403]
         with pytest.raises(RemoteError, match="403"):
             await target.pull(server)
-        assert [event is None for event in await target.stored(1, 2, 3, 4, 5)] == [True] * 4 + [False]
+        assert [event is None for event in await target.stored(1, 2, 3, 4, 5)] == [True] * 4 + [
+            False
+        ]
         server.requests.clear()
         report = await target.pull(server)
         assert (report.resumed, report.events.deleted, report.problem) == (True, 1, "")
@@ -196,16 +214,25 @@ async def test_events_of_another_source_are_not_written(target: SyncTarget) -> N
         assert [event.num_affected for event in await target.stored(801) if event] == [1]
 
         report = await target.pull(server, take_over=True)
-        assert (report.of_other_sources, report.events) == (0, BulkWriteResult(changed=1, unchanged=30))
+        assert (report.of_other_sources, report.events) == (
+            0,
+            BulkWriteResult(changed=1, unchanged=30),
+        )
         del server.events[801]
         await target.pull(server)
-        assert await target.stored(801) != [None], "a token showed it, so a run without one does not delete it"
+        assert await target.stored(801) != [None], (
+            "a token showed it, so a run without one does not delete it"
+        )
 
 
 async def test_event_that_was_written_here_and_is_public_elsewhere(target: SyncTarget) -> None:
     """Nothing becomes public that the server did not show."""
     private = make_event(
-        5, visibility=Visibility.MOVEMENT, contacts=(AMINA,), countries=(123, 290), slug="private-slug"
+        5,
+        visibility=Visibility.MOVEMENT,
+        contacts=(AMINA,),
+        countries=(123, 290),
+        slug="private-slug",
     )
     await target.store.upsert([private])
     with GoServer([go_event(5)]) as server:

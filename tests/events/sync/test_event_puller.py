@@ -39,7 +39,9 @@ async def test_with_a_token_the_detail_says_who_can_see_an_event(target: SyncTar
         stored = await target.stored(1, 2, 3, 4)
         assert [event and event.visibility for event in stored] == [1, 2, 3, 4]
         await target.pull(server)
-        assert await target.stored(1, 2, 3, 4) == stored, "a run without a token leaves the others alone"
+        assert await target.stored(1, 2, 3, 4) == stored, (
+            "a run without a token leaves the others alone"
+        )
         server.events[3] |= {"visibility": 2, "updated_at": "2026-05-01T00:00:00Z"}
         await target.pull(server, TOKEN)
     [hidden] = await target.stored(3)
@@ -66,9 +68,17 @@ TEXTS: list[tuple[str, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize("token", ["", TOKEN])
-async def test_texts_are_those_of_the_source_in_every_language(target: SyncTarget, token: str) -> None:
+async def test_texts_are_those_of_the_source_in_every_language(
+    target: SyncTarget, token: str
+) -> None:
     events = [
-        go_event(id_, name=texts, summary=texts, translation_module_original_language=original, field_reports=[REPORT])
+        go_event(
+            id_,
+            name=texts,
+            summary=texts,
+            translation_module_original_language=original,
+            field_reports=[REPORT],
+        )
         for id_, (original, texts) in enumerate(TEXTS, start=1)
     ]
     with GoServer(events) as server:
@@ -90,8 +100,18 @@ async def test_texts_are_those_of_the_source_in_every_language(target: SyncTarge
 
 def mini_events() -> list[dict[str, Any]]:
     return [
-        go_event(1, auto_generated_source="New field report", countries=[123, 84], countries_for_preview=[84]),
-        go_event(2, auto_generated_source="WHO scraper", countries=[123, 84], countries_for_preview=[84, 123]),
+        go_event(
+            1,
+            auto_generated_source="New field report",
+            countries=[123, 84],
+            countries_for_preview=[84],
+        ),
+        go_event(
+            2,
+            auto_generated_source="WHO scraper",
+            countries=[123, 84],
+            countries_for_preview=[84, 123],
+        ),
         go_event(3, auto_generated_source="a source of another release", countries_for_preview=[]),
         *(go_event(id_) for id_ in range(4, 30)),
     ]
@@ -108,7 +128,9 @@ async def test_fields_that_only_the_mini_list_has(target: SyncTarget, token: str
                 expected = mini_record(server.events[record["id"]], "en")
                 for each in (record, (await copy.get(f"{PATH}{record['id']}/")).json()):
                     preview = [country["id"] for country in each["countries_for_preview"]]
-                    assert sorted(preview) == sorted(country["id"] for country in expected["countries_for_preview"])
+                    assert sorted(preview) == sorted(
+                        country["id"] for country in expected["countries_for_preview"]
+                    )
                 known = expected["auto_generated_source"] if record["id"] != 3 else None
                 assert record["auto_generated_source"] == known
         server.events[1] |= {"auto_generated_source": None, "countries_for_preview": [123, 84]}
@@ -124,14 +146,19 @@ async def test_mini_records_on_other_pages_are_requested_by_id(
         def move_between_lists(path: str) -> None:
             event = server.events[1]
             is_mini_page = "mini/" in path and "offset=" in path
-            event["disaster_start_date"] = "2030-01-01T00:00:00Z" if is_mini_page else event["created_at"]
+            event["disaster_start_date"] = (
+                "2030-01-01T00:00:00Z" if is_mini_page else event["created_at"]
+            )
 
         server.before = move_between_lists
         assert (await target.pull(server)).events == BulkWriteResult(created=29)
         assert any("mini/?id=1" in path for path in server.requests)
     [stored] = await target.stored(1)
     assert stored is not None
-    assert (stored.auto_generated_source, stored.countries_for_preview) == ("New field report", (84,))
+    assert (stored.auto_generated_source, stored.countries_for_preview) == (
+        "New field report",
+        (84,),
+    )
 
 
 # Detail records
@@ -155,7 +182,9 @@ async def test_details_are_requested_where_the_list_record_changed(target: SyncT
         server.events[5]["contacts"] = [
             {"id": 1, "name": "Amina", "ctype": "", "title": "", "email": "", "phone": None}
         ]
-        assert (await target.pull(server, TOKEN, full=True)).events == BulkWriteResult(changed=1, unchanged=39)
+        assert (await target.pull(server, TOKEN, full=True)).events == BulkWriteResult(
+            changed=1, unchanged=39
+        )
         assert sorted(server.detail_requests()) == list(range(1, 41)), "--full requests all of them"
 
 
@@ -167,13 +196,17 @@ async def test_all_details_are_requested_once_a_week(target: SyncTarget) -> None
                 rows = (await connection.execute(select(sources.c.id, sources.c.detail_at))).all()
                 for row in rows:
                     older = update(sources).where(sources.c.id == row.id)
-                    await connection.execute(older.values(detail_at=row.detail_at - timedelta(days=days)))
+                    await connection.execute(
+                        older.values(detail_at=row.detail_at - timedelta(days=days))
+                    )
             server.requests.clear()
             await target.pull(server, TOKEN)
             assert sorted(server.detail_requests()) == requested
 
 
-async def test_stopped_run_keeps_the_details_it_has(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopped_run_keeps_the_details_it_has(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 50)
     monkeypatch.setattr(event_puller, "DETAIL_BATCH_SIZE", 10)
     with GoServer([go_event(id_) for id_ in range(1, 121)]) as server:
@@ -195,21 +228,30 @@ async def test_stopped_run_keeps_the_details_it_has(target: SyncTarget, monkeypa
         server.requests.clear()
         report = await target.pull(server, TOKEN)
         assert (report.resumed, report.events.created) == (True, 120 - len(stored))
-        assert sorted(server.detail_requests()) == sorted(set(range(1, 121)) - set(stored)), "only what is not stored"
+        assert sorted(server.detail_requests()) == sorted(set(range(1, 121)) - set(stored)), (
+            "only what is not stored"
+        )
         offsets = [path for path in server.requests if "event/?limit=50&offset=" in path]
         assert f"offset={state.reached - page_reader.PAGE_OVERLAP}" in offsets[0]
-    assert [event.id for event in await target.stored(*range(1, 121)) if event] == list(range(1, 121))
+    assert [event.id for event in await target.stored(*range(1, 121)) if event] == list(
+        range(1, 121)
+    )
 
 
 CODES = tuple(language.value for language in Language)
 # Few texts, so that equal ones are common; an empty text is a missing one.
-texts_by_language = st.fixed_dictionaries({}, optional={code: st.sampled_from(("", "a", "b", "c")) for code in CODES})
+texts_by_language = st.fixed_dictionaries(
+    {}, optional={code: st.sampled_from(("", "a", "b", "c")) for code in CODES}
+)
 codes = st.sampled_from(CODES)
 
 
 def shown_by(texts: Mapping[str, str], order: tuple[str, ...]) -> dict[str, str]:
     """What a server shows in each language: the text in that language, else the first one in the order."""
-    return {code: next((texts[each] for each in (code, *order) if texts.get(each)), "") for code in CODES}
+    return {
+        code: next((texts[each] for each in (code, *order) if texts.get(each)), "")
+        for code in CODES
+    }
 
 
 def shown_by_live_system(texts: Mapping[str, str]) -> dict[str, str]:
@@ -221,7 +263,9 @@ def shown_by_fieldgate(texts: Mapping[str, str], original: str) -> dict[str, str
 
 
 @given(texts_by_language, codes, st.booleans())
-def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: str, is_fieldgate: bool) -> None:
+def test_readers_get_the_texts_of_the_source(
+    texts: dict[str, str], original: str, is_fieldgate: bool
+) -> None:
     shown = shown_by_fieldgate(texts, original) if is_fieldgate else shown_by_live_system(texts)
     stored = without_fallbacks(shown, original)
     assert shown_by_fieldgate(stored, original) == shown
@@ -231,4 +275,6 @@ def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: st
     assert set(stored.values()) <= set(texts.values()), "no text is invented"
     for code in stored:
         fewer = {each: text for each, text in stored.items() if each != code}
-        assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, "no text is superfluous"
+        assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, (
+            "no text is superfluous"
+        )

@@ -23,7 +23,14 @@ from tests.conftest import BASE_URL, Service
 from tests.events.event_service import EVENTS, START, make_event
 from tests.events.stored_events import delete_events, stored_event
 from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, transport_to
-from tests.events.sync.go_server import COUNTRIES, FLOOD, LISTED_COUNTRIES, TOKEN, GoServer, go_event
+from tests.events.sync.go_server import (
+    COUNTRIES,
+    FLOOD,
+    LISTED_COUNTRIES,
+    TOKEN,
+    GoServer,
+    go_event,
+)
 from tests.events.sync.live_system import LiveSystem, live_record
 
 APPEAL = {
@@ -32,7 +39,9 @@ APPEAL = {
 }  # fmt: skip
 
 
-async def test_list_that_shrinks_while_it_is_read(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_that_shrinks_while_it_is_read(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 5)
     system = LiveSystem([live_record(id_) for id_ in range(1, 61)])
     system.shrinks_at = 30
@@ -52,7 +61,9 @@ class ChangingTransport(httpx.ASGITransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response = await super().handle_async_request(request)
-        self._response_count += request.url.path == "/api/v2/event/" and request.url.params.get("offset") == "0"
+        self._response_count += (
+            request.url.path == "/api/v2/event/" and request.url.params.get("offset") == "0"
+        )
         if self._response_count == len(Language) and self._change is not None:
             change, self._change = self._change, None
             await change(self._store)
@@ -60,7 +71,13 @@ class ChangingTransport(httpx.ASGITransport):
 
 
 async def move_first(store: EventStore) -> None:
-    await store.upsert([msgspec.structs.replace(EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC))])
+    await store.upsert(
+        [
+            msgspec.structs.replace(
+                EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC)
+            )
+        ]
+    )
 
 
 async def delete_some(store: EventStore) -> None:
@@ -77,7 +94,11 @@ async def test_list_by_id_that_moves_while_it_is_read(
 ) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 5)
     report = await target.sync(ChangingTransport(source, change))
-    kept = [event.id for event in LISTED_EVENTS if event.visibility == 3 and event.id not in (1, 2, 3, 101, 102)]
+    kept = [
+        event.id
+        for event in LISTED_EVENTS
+        if event.visibility == 3 and event.id not in (1, 2, 3, 101, 102)
+    ]
     assert [id_ for id_ in kept if not await stored_event(target.store, id_)] == []
     assert report.events.unchanged == 0, "an event that is read twice is written once"
 
@@ -93,7 +114,11 @@ async def test_list_in_any_order_that_moves_while_it_is_read(
     def moving(request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
         response = page(request, found)
         is_second = request.url.path.endswith("/event/") and int(request.url.params["offset"]) >= 20
-        if is_second and request.headers["Accept-Language"] == "es" and next(moves, None) is not None:
+        if (
+            is_second
+            and request.headers["Accept-Language"] == "es"
+            and next(moves, None) is not None
+        ):
             system.records.insert(0, system.records.pop())
         return response
 
@@ -101,7 +126,10 @@ async def test_list_in_any_order_that_moves_while_it_is_read(
     report = await target.sync(system.transport())
     state = await target.state()
     if times == 100:
-        assert (target.failures, report.events.failed) == ([f"{BASE_URL}: {LIST_CHANGED_DURING_READ}"], 1)
+        assert (target.failures, report.events.failed) == (
+            [f"{BASE_URL}: {LIST_CHANGED_DURING_READ}"],
+            1,
+        )
         assert state.finished is None
     else:
         assert report.events == BulkWriteResult(created=60)
@@ -122,7 +150,9 @@ async def test_event_that_changes_while_it_is_read(target: SyncTarget) -> None:
     await target.sync(system.transport())
     stored = await stored_event(target.store, 1)
     assert stored is not None
-    assert stored.name == {"es": "Otra", **dict.fromkeys(("en", "fr", "ar"), "Autre")}, "all languages of one version"
+    assert stored.name == {"es": "Otra", **dict.fromkeys(("en", "fr", "ar"), "Autre")}, (
+        "all languages of one version"
+    )
 
 
 async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None:
@@ -132,11 +162,17 @@ async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None
     localized, counter = system.localized, iter(range(10**6))
 
     def changing(record: dict[str, Any], language: str) -> dict[str, Any]:
-        return {**localized(record, language), "updated_at": f"2026-02-01T00:00:00.{next(counter):06}Z"}
+        return {
+            **localized(record, language),
+            "updated_at": f"2026-02-01T00:00:00.{next(counter):06}Z",
+        }
 
     system.localized = changing  # type: ignore[method-assign]
     report = await target.sync(system.transport())
-    assert (report.events, target.failures) == (BulkWriteResult(failed=1), [f"event 1: {CHANGED_DURING_READ}"])
+    assert (report.events, target.failures) == (
+        BulkWriteResult(failed=1),
+        [f"event 1: {CHANGED_DURING_READ}"],
+    )
     assert await stored_event(target.store, 1) == stored
     system.localized = localized  # type: ignore[method-assign]
     assert (await target.sync(system.transport())).events == BulkWriteResult(unchanged=1)
@@ -145,7 +181,9 @@ async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None
 # Servers that answer in unexpected ways
 
 
-async def test_second_read_compares_the_content(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_second_read_compares_the_content(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While the second page is read, an appeal is deleted, a country and a type are renamed, and the list moves."""
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
     events = [go_event(id_, appeals=[APPEAL] if id_ == 30 else []) for id_ in range(1, 31)]
@@ -155,7 +193,11 @@ async def test_second_read_compares_the_content(target: SyncTarget, monkeypatch:
             if "event/?" in path and "offset=10" in path and server.events[30]["appeals"]:
                 server.events[30]["appeals"] = []
                 server.events[31] = go_event(31)
-                for record, name in ((COUNTRIES[123], "Nepala"), (LISTED_COUNTRIES[0], "Nepala"), (FLOOD, "Deluge")):
+                for record, name in (
+                    (COUNTRIES[123], "Nepala"),
+                    (LISTED_COUNTRIES[0], "Nepala"),
+                    (FLOOD, "Deluge"),
+                ):
                     monkeypatch.setitem(record, "name", name)
 
         server.before = change
@@ -164,10 +206,15 @@ async def test_second_read_compares_the_content(target: SyncTarget, monkeypatch:
     assert stored is not None
     assert stored.appeals == ()
     reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
-    assert (reference_data.countries[123].names["en"], reference_data.types[12].names["en"]) == ("Nepala", "Deluge")
+    assert (reference_data.countries[123].names["en"], reference_data.types[12].names["en"]) == (
+        "Nepala",
+        "Deluge",
+    )
 
 
-async def test_offsets_are_never_negative(target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_offsets_are_never_negative(
+    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The list moves, and from then on pages have two records."""
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 15)
     system = LiveSystem([live_record(id_) for id_ in range(1, 61)])
@@ -250,7 +297,9 @@ async def test_pages_are_stored_before_the_next_is_requested(
         assert (early, done[:4], done[-1]) == ([], [10, 20, 30, 35], 90)
 
 
-@pytest.mark.parametrize(("id_", "expected"), [(7, 7), (True, None), ("7", None), (-1, None), (None, None)])
+@pytest.mark.parametrize(
+    ("id_", "expected"), [(7, 7), (True, None), ("7", None), (-1, None), (None, None)]
+)
 def test_ids_are_numbers(id_: object, expected: int | None) -> None:
     """`true` would be stored as a word, and the next run could not read it."""
     assert page_reader.valid_id({"id": id_}) == expected

@@ -30,7 +30,10 @@ class CountrySystem(LiveSystem):
             return super().page(request, found)
         assert "mini" not in request.url.params
         language = request.headers["Accept-Language"]
-        return super().page(request, [{**each, "overview": f"{each['name']} in {language}"} for each in self.countries])
+        return super().page(
+            request,
+            [{**each, "overview": f"{each['name']} in {language}"} for each in self.countries],
+        )
 
 
 NEPAL = {
@@ -68,7 +71,9 @@ async def test_full_record_of_a_country(target: SyncTarget) -> None:
 async def test_endless_list_is_refused(target: SyncTarget) -> None:
     before = await _reference_data(target)
     names = (f"Country {number}" for number in range(MAX_REFERENCE_RECORDS + 1_000))
-    system = CountrySystem([live_record(1)], [{"id": 1000 + id_, "name": name} for id_, name in enumerate(names)])
+    system = CountrySystem(
+        [live_record(1)], [{"id": 1000 + id_, "name": name} for id_, name in enumerate(names)]
+    )
     with pytest.raises(RemoteError, match="country/ has more than 5000 records"):
         await target.sync(system.transport())
     assert (await _reference_data(target)).countries.keys() == before.countries.keys()
@@ -79,7 +84,9 @@ async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> No
         {"id": id_, "name": country.names["en"], "record_type": country.record_type}
         for id_, country in (await _reference_data(target)).countries.items()
     ]
-    system = CountrySystem([live_record(1)], [each for each in everything if each["id"] not in (14, 27)])
+    system = CountrySystem(
+        [live_record(1)], [each for each in everything if each["id"] not in (14, 27)]
+    )
     await target.sync(system.transport())
     countries = (await _reference_data(target)).countries
     assert [id_ for id_, country in countries.items() if not country.is_listed] == [14, 27]
@@ -92,7 +99,9 @@ async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> No
 
 
 @pytest.mark.parametrize("listed", [[], [123]])
-async def test_list_with_few_countries_is_not_followed(target: SyncTarget, listed: list[int]) -> None:
+async def test_list_with_few_countries_is_not_followed(
+    target: SyncTarget, listed: list[int]
+) -> None:
     """It is a fault of the server."""
     await target.sync(CountrySystem([live_record(1)], [NEPAL for _ in listed]).transport())
     countries = (await _reference_data(target)).countries
@@ -101,14 +110,25 @@ async def test_list_with_few_countries_is_not_followed(target: SyncTarget, liste
 
 async def test_fields_that_only_countries_in_events_have(target: SyncTarget) -> None:
     """The household size is not in the list of countries of IFRC GO, only in countries of events."""
-    in_event = {"id": 123, "name": "Nepal of the event", "average_household_size": "4.60", "region": 4}
-    system = CountrySystem([live_record(1, countries=[in_event], countries_for_preview=[{"id": 123}])], [NEPAL])
+    in_event = {
+        "id": 123,
+        "name": "Nepal of the event",
+        "average_household_size": "4.60",
+        "region": 4,
+    }
+    system = CountrySystem(
+        [live_record(1, countries=[in_event], countries_for_preview=[{"id": 123}])], [NEPAL]
+    )
     await target.sync(system.transport())
     country = (await _reference_data(target)).countries[123]
     assert country.average_household_size == 4.6
-    assert (country.names["en"], country.region, country.is_listed) == ("Nepal", 2, True), "the list wins"
+    assert (country.names["en"], country.region, country.is_listed) == ("Nepal", 2, True), (
+        "the list wins"
+    )
     assert country.profile["city_code"] == "44600"
 
     in_event["average_household_size"] = "4.70"
     await target.sync(system.transport())
-    assert (await _reference_data(target)).countries[123].average_household_size == 4.7, "the event did not change"
+    assert (await _reference_data(target)).countries[123].average_household_size == 4.7, (
+        "the event did not change"
+    )

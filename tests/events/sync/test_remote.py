@@ -66,8 +66,13 @@ async def test_redirect_to_another_server_is_not_followed() -> None:
         requested.append(request.url.host)
         return httpx.Response(302, headers={"Location": "https://other.example/api/v2/event/"})
 
-    async with RemoteServer("https://field.example", "t0ken", transport=httpx.MockTransport(respond)) as server:
-        with pytest.raises(RemoteError, match=r"redirects to https://other\.example/api/v2/event/.* of the server\.$"):
+    async with RemoteServer(
+        "https://field.example", "t0ken", transport=httpx.MockTransport(respond)
+    ) as server:
+        with pytest.raises(
+            RemoteError,
+            match=r"redirects to https://other\.example/api/v2/event/.* of the server\.$",
+        ):
             await server.get_page("event/", Language.FRENCH)
     assert requested == ["field.example"]
 
@@ -76,7 +81,9 @@ async def test_server_cannot_write_to_the_terminal() -> None:
     def respond(request: httpx.Request) -> httpx.Response:
         return httpx.Response(400, json={"detail": "\x1b[2Jno\x07"})
 
-    async with RemoteServer("https://field.example", transport=httpx.MockTransport(respond)) as server:
+    async with RemoteServer(
+        "https://field.example", transport=httpx.MockTransport(respond)
+    ) as server:
         with pytest.raises(RemoteError, match=r"answered 400: no$"):
             await server.get_page("event/", Language.ENGLISH)
 

@@ -27,11 +27,15 @@ async def all_records(service: Service, ids: list[int]) -> list[Any]:
         found += (await service.get("/api/v2/event/?limit=1000", headers=headers)).json()["results"]
         for id_ in ids:
             found.append((await service.get(f"/api/v2/event/{id_}/", headers=headers)).json())
-        found += (await service.get("/api/v2/country/?limit=1000", headers=headers)).json()["results"]
+        found += (await service.get("/api/v2/country/?limit=1000", headers=headers)).json()[
+            "results"
+        ]
     return found
 
 
-async def test_copy_of_another_instance(source: Service, target: SyncTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_copy_of_another_instance(
+    source: Service, target: SyncTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 20)
     token = await source.create_token(is_superuser=True)
     report = await target.sync(transport_to(source), token)
@@ -47,7 +51,9 @@ async def test_copy_of_another_instance(source: Service, target: SyncTarget, mon
     assert again.since is not None
     headers = {"Authorization": f"Token {token}"}
     record = (await source.get("/api/v2/event/200/", headers=headers)).json()
-    await source.request("PUT", "/api/v2/event/200/", json={**record, "num_affected": 9}, headers=headers)
+    await source.request(
+        "PUT", "/api/v2/event/200/", json={**record, "num_affected": 9}, headers=headers
+    )
     body = {"name": "New", "disaster_start_date": "2026-02-02"}
     await source.request("PUT", "/api/v2/event/300/", json=body, headers=headers)
     await source.request("DELETE", "/api/v2/event/1/", headers=headers)
@@ -61,13 +67,17 @@ async def test_copy_of_another_instance(source: Service, target: SyncTarget, mon
     assert (full.since, full.events) == (None, BulkWriteResult(unchanged=len(LISTED_EVENTS)))
 
 
-async def test_merged_and_hidden_events_leave_the_lists(source: Service, target: SyncTarget) -> None:
+async def test_merged_and_hidden_events_leave_the_lists(
+    source: Service, target: SyncTarget
+) -> None:
     token = await source.create_token(is_superuser=True)
     headers = {"Authorization": f"Token {token}"}
     await target.sync(transport_to(source))
     for id_, change in ((1, {"parent_event": 2}), (3, {"visibility": 2})):
         record = (await source.get(f"/api/v2/event/{id_}/", headers=headers)).json()
-        await source.request("PUT", f"/api/v2/event/{id_}/", json={**record, **change}, headers=headers)
+        await source.request(
+            "PUT", f"/api/v2/event/{id_}/", json={**record, **change}, headers=headers
+        )
     assert (await target.sync(transport_to(source))).events == BulkWriteResult(changed=1, deleted=1)
     merged = await stored_event(target.store, 1)
     assert merged is not None
@@ -81,7 +91,9 @@ async def test_merged_and_hidden_events_leave_the_lists(source: Service, target:
     )
 
 
-async def test_run_without_a_token_keeps_reports_that_are_not_public(source: Service, target: SyncTarget) -> None:
+async def test_run_without_a_token_keeps_reports_that_are_not_public(
+    source: Service, target: SyncTarget
+) -> None:
     await target.sync(transport_to(source), await source.create_token(is_superuser=True))
     stored = await stored_event(target.store, 107)
     assert stored is not None
@@ -108,22 +120,36 @@ async def test_since(source: Service, target: SyncTarget) -> None:
     late = len([event for event in public if event.id >= 95])
     assert report.events.created == late
     rest = await target.sync(transport_to(source))
-    assert (rest.since, rest.events) == (None, BulkWriteResult(created=len(public) - late, unchanged=late)), (
-        "the next run pulls the others"
-    )
+    assert (rest.since, rest.events) == (
+        None,
+        BulkWriteResult(created=len(public) - late, unchanged=late),
+    ), "the next run pulls the others"
     await target.sync(transport_to(source), since=START + timedelta(days=95))
     again = await target.sync(transport_to(source))
-    assert (again.since is None, again.events) == (False, BulkWriteResult()), "a complete copy stays complete"
+    assert (again.since is None, again.events) == (False, BulkWriteResult()), (
+        "a complete copy stays complete"
+    )
 
 
 # A server like the live one
 
 
 async def test_live_system(target: SyncTarget) -> None:
-    old = {"id": 9001, "iso": None, "iso3": None, "name": "Old country", "is_deprecated": True, "record_type": 1}
+    old = {
+        "id": 9001,
+        "iso": None,
+        "iso3": None,
+        "name": "Old country",
+        "is_deprecated": True,
+        "record_type": 1,
+    }
     system = LiveSystem(
         [
-            live_record(1, countries=[{"id": 123}, old], dtype={"id": 99, "name": "Meteorite", "summary": ""}),
+            live_record(
+                1,
+                countries=[{"id": 123}, old],
+                dtype={"id": 99, "name": "Meteorite", "summary": ""},
+            ),
             live_record(2, glide="x" * 30),
             {**live_record(3), "id": "three"},
             *(live_record(id_) for id_ in range(10, 40)),
@@ -139,14 +165,18 @@ async def test_live_system(target: SyncTarget) -> None:
     stored = await stored_event(target.store, 1)
     assert stored is not None
     flood = dict.fromkeys(("en", "fr", "ar"), "Flood")
-    assert (stored.name, stored.summary) == ({"es": "Inundación", **flood}, {"es": "Mucho"}), "as shown by the source"
+    assert (stored.name, stored.summary) == ({"es": "Inundación", **flood}, {"es": "Mucho"}), (
+        "as shown by the source"
+    )
     assert (stored.countries, stored.dtype) == ((123, 9001), 99)
     reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
     assert reference_data.countries[9001].is_deprecated
     assert reference_data.countries[123].average_household_size == 4.6
     assert reference_data.countries[123].names["ar"], "translations missing there are kept"
     again = await target.sync(system.transport())
-    assert (again.since, again.events) == (None, BulkWriteResult(unchanged=31, failed=2)), "it cannot list changes"
+    assert (again.since, again.events) == (None, BulkWriteResult(unchanged=31, failed=2)), (
+        "it cannot list changes"
+    )
 
 
 async def test_failed_events_are_requested_again(source: Service, target: SyncTarget) -> None:

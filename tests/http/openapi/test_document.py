@@ -24,8 +24,12 @@ def document() -> dict[str, Any]:
 
 
 def test_every_operation_is_documented() -> None:
-    described = {(path, method.upper()) for path, item in document()["paths"].items() for method in item}
-    assert described == {(each.route.path, each.route.method) for each in operations() if each.description.in_schema}
+    described = {
+        (path, method.upper()) for path, item in document()["paths"].items() for method in item
+    }
+    assert described == {
+        (each.route.path, each.route.method) for each in operations() if each.description.in_schema
+    }
     hidden = {each.route.path for each in operations() if not each.description.in_schema}
     pages = {"/account/", "/invitation/{secret}/"}
     pages |= {
@@ -52,10 +56,14 @@ def test_everything_has_a_description() -> None:
             assert operation["summary"], where
             assert operation["description"], where
             for parameter in operation["parameters"]:
-                assert parameter.get("description") or parameter["in"] == "path", f"{where}: {parameter['name']}"
+                assert parameter.get("description") or parameter["in"] == "path", (
+                    f"{where}: {parameter['name']}"
+                )
             for status, response in operation["responses"].items():
                 if "$ref" in response:
-                    response = described["components"]["responses"][response["$ref"].rsplit("/", 1)[1]]
+                    response = described["components"]["responses"][
+                        response["$ref"].rsplit("/", 1)[1]
+                    ]
                 assert response["description"], f"{where}: {status}"
     for schema in described["components"]["schemas"].values():
         for name, field in schema.get("properties", {}).items():
@@ -69,7 +77,9 @@ def test_examples_match_their_schemas() -> None:
     def check(content: dict[str, Any]) -> None:
         schema = {**content["schema"], "components": described["components"]}
         key = msgspec.json.encode(content["schema"])
-        (validators.get(key) or validators.setdefault(key, Draft202012Validator(schema))).validate(content["example"])
+        (validators.get(key) or validators.setdefault(key, Draft202012Validator(schema))).validate(
+            content["example"]
+        )
 
     for path, item in described["paths"].items():
         for operation in item.values():
@@ -80,7 +90,9 @@ def test_examples_match_their_schemas() -> None:
                     assert content["example"] is not None, path
     for response in described["components"]["responses"].values():
         check(response["content"]["application/json"])
-    assert {name.removesuffix(" (preview)") for name in EXAMPLES} <= {each.name for each in operations()}
+    assert {name.removesuffix(" (preview)") for name in EXAMPLES} <= {
+        each.name for each in operations()
+    }
 
 
 def test_statuses_that_follow_from_the_declaration() -> None:
@@ -100,7 +112,9 @@ def test_type_without_a_schema_is_an_error() -> None:
     class Odd:
         pass
 
-    @Routes(tag="x", scope=Scope.NONE).get("/odd/", response=Odd, title=Message("x"), description=Message("x"))
+    @Routes(tag="x", scope=Scope.NONE).get(
+        "/odd/", response=Odd, title=Message("x"), description=Message("x")
+    )
     async def odd() -> None: ...
 
     with pytest.raises(TypeError, match="is not supported"):
@@ -109,10 +123,16 @@ def test_type_without_a_schema_is_an_error() -> None:
 
 def test_operation_ids_are_unique_and_api_paths_end_with_a_slash() -> None:
     described = document()
-    ids = [operation["operationId"] for item in described["paths"].values() for operation in item.values()]
+    ids = [
+        operation["operationId"]
+        for item in described["paths"].values()
+        for operation in item.values()
+    ]
     assert len(set(ids)) == len(ids)
     assert all(
-        path.endswith(("/", ".xls", ".xlsx", ".xml")) for path in described["paths"] if path.startswith("/api/v2/")
+        path.endswith(("/", ".xls", ".xlsx", ".xml"))
+        for path in described["paths"]
+        if path.startswith("/api/v2/")
     )
 
 
@@ -124,16 +144,24 @@ async def test_json_and_yaml_documents_are_equal(service: Service) -> None:
     assert as_json["servers"][0]["url"] == BASE_URL
 
 
-@pytest.mark.parametrize("base_url", ["http://[::1]:8000", "https://data.example.org/a%20b/c", "http://10.0.0.1"])
+@pytest.mark.parametrize(
+    "base_url", ["http://[::1]:8000", "https://data.example.org/a%20b/c", "http://10.0.0.1"]
+)
 def test_yaml_has_the_base_url_of_the_request(base_url: str) -> None:
     prepared = OpenAPIDocument(operations())
-    assert yaml.load(prepared.as_yaml(base_url), yaml.CSafeLoader) == msgspec.json.decode(prepared.as_json(base_url))
+    assert yaml.load(prepared.as_yaml(base_url), yaml.CSafeLoader) == msgspec.json.decode(
+        prepared.as_json(base_url)
+    )
 
 
 def test_each_media_type_of_a_body_has_its_own_schema() -> None:
     described = document()
     content = described["paths"]["/api/v2/imports/"]["post"]["requestBody"]["content"]
-    assert list(content) == ["multipart/form-data", "application/json", "application/x-www-form-urlencoded"]
+    assert list(content) == [
+        "multipart/form-data",
+        "application/json",
+        "application/x-www-form-urlencoded",
+    ]
     multipart, as_json, form = (
         described["components"]["schemas"][each["schema"]["$ref"].rsplit("/", 1)[1]]["properties"]
         for each in content.values()
@@ -164,7 +192,9 @@ def test_bodies_differ_by_name_and_have_no_blank_defaults() -> None:
                 schema = described["components"]["schemas"][name]
                 assert schema["title"] == name
                 fields = schema["properties"]
-                assert not [field for field in fields if fields[field].get("default", 1) in ("", None)], name
+                assert not [
+                    field for field in fields if fields[field].get("default", 1) in ("", None)
+                ], name
                 if name.endswith(("Form", "Multipart")):
                     assert b'"null"' not in msgspec.json.encode(
                         [{**field, "contentSchema": None} for field in fields.values()]
@@ -177,7 +207,10 @@ def test_swagger_ui_fills_in_nothing_that_changes_a_request() -> None:
     for path, item in described["paths"].items():
         for operation in item.values():
             for parameter in operation["parameters"]:
-                assert parameter["in"] != "header" or "example" not in {*parameter, *parameter["schema"]}, path
+                assert parameter["in"] != "header" or "example" not in {
+                    *parameter,
+                    *parameter["schema"],
+                }, path
     schemas = described["components"]["schemas"]
     fields = schemas["ImportRequestMultipart"]["properties"]
     assert next(iter(fields)) == "file"
@@ -195,7 +228,10 @@ def test_every_success_is_documented_in_a_media_type_that_generated_clients_read
         for operation in item.values():
             for status, response in operation["responses"].items():
                 content = response.get("content")
-                assert not content or any(each.startswith(READABLE) for each in content), (path, status)
+                assert not content or any(each.startswith(READABLE) for each in content), (
+                    path,
+                    status,
+                )
 
 
 async def test_file_of_an_unusual_media_type_is_also_served_as_bytes(service: Service) -> None:

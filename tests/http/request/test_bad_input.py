@@ -16,7 +16,9 @@ Row = tuple[str, str, dict[str, str], int, str, str]
 LIMIT = "Enter a whole number from 1 to 1000."
 OFFSET = "Enter a whole number, 0 or more."
 NO_FORMAT = "There is no format {} here; try one of: json, api."
-NOT_ACCEPTED = "None of the accepted types is available here; available types: application/json, text/html."
+NOT_ACCEPTED = (
+    "None of the accepted types is available here; available types: application/json, text/html."
+)
 BAD_TOKEN = "This token is not valid. Check it, or get a new one."
 NO_TOKEN = "The Authorization header has a scheme but no token."
 BAD_BASIC = "The Basic credentials cannot be read: they must be base64 of username:password."
@@ -28,12 +30,33 @@ NOTHING = "There is nothing here."
 
 
 def _limits() -> list[Row]:
-    values = ["0", "-1", "abc", "1.5", "1e3", "0x10", "NaN", "true", "%00", "1%202", "--5", "-99999999999999999999"]
-    rows: list[Row] = [("GET", f"{LIST}?limit={value}", {}, 400, "limit", LIMIT) for value in values if value != "%00"]
-    rows += [("GET", f"{LIST}?offset={v}", {}, 400, "offset", OFFSET) for v in ("-1", "abc", "1.5", "∞", "-0.0")]
+    values = [
+        "0",
+        "-1",
+        "abc",
+        "1.5",
+        "1e3",
+        "0x10",
+        "NaN",
+        "true",
+        "%00",
+        "1%202",
+        "--5",
+        "-99999999999999999999",
+    ]
+    rows: list[Row] = [
+        ("GET", f"{LIST}?limit={value}", {}, 400, "limit", LIMIT)
+        for value in values
+        if value != "%00"
+    ]
+    rows += [
+        ("GET", f"{LIST}?offset={v}", {}, 400, "offset", OFFSET)
+        for v in ("-1", "abc", "1.5", "∞", "-0.0")
+    ]
     rows += [("GET", f"{LIST}?start={v}", {}, 400, "start", OFFSET) for v in ("-1", "abc")]
     rows += [
-        ("GET", f"{LIST}?{name}=%00", {}, 400, name, "Null characters are not allowed.") for name in ("limit", "q")
+        ("GET", f"{LIST}?{name}=%00", {}, 400, name, "Null characters are not allowed.")
+        for name in ("limit", "q")
     ]
     return rows
 
@@ -77,7 +100,9 @@ def _others() -> list[Row]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", [*_limits(), *_others()], ids=lambda row: f"{row[0]} {row[1][:60]} {row[2]}"[:110])
+@pytest.mark.parametrize(
+    "row", [*_limits(), *_others()], ids=lambda row: f"{row[0]} {row[1][:60]} {row[2]}"[:110]
+)
 async def test_bad_input(service: Service, row: Row) -> None:
     method, path, headers, status, key, message = row
     answer = await service.request(method, path, headers=headers)
@@ -86,7 +111,9 @@ async def test_bad_input(service: Service, row: Row) -> None:
     body = answer.json()
     assert body == ({"detail": message} if key == "detail" else {key: [message]})
     for language in ("fr", "ar", "es"):
-        translated = await service.request(method, path, headers={**headers, "Accept-Language": language})
+        translated = await service.request(
+            method, path, headers={**headers, "Accept-Language": language}
+        )
         assert translated.status_code == status
         assert translated.headers["Content-Language"] == language
         assert list(translated.json()) == [key]
@@ -101,7 +128,9 @@ async def test_all_errors_are_reported_together(service: Service) -> None:
 async def test_invalid_credential_is_reported_before_other_errors(service: Service) -> None:
     for path in (f"{LIST}?limit=0", f"{LIST}?format=xml", "/nowhere"):
         assert (await service.get(path, headers={"Authorization": "Token nope"})).status_code == 401
-    assert (await service.request("POST", LIST, headers={"Authorization": "Token nope"})).status_code == 401
+    assert (
+        await service.request("POST", LIST, headers={"Authorization": "Token nope"})
+    ).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -140,12 +169,17 @@ async def test_invalid_credential_is_reported_before_other_errors(service: Servi
 async def test_bad_bodies(
     service: Service, body: bytes, kind: str, status: int, expected: dict[str, Any] | None
 ) -> None:
-    answer = await service.request("POST", "/get_auth_token", content=body, headers={"Content-Type": kind})
+    answer = await service.request(
+        "POST", "/get_auth_token", content=body, headers={"Content-Type": kind}
+    )
     assert answer.status_code == status
     if expected is not None:
         assert answer.json() == expected
     french = await service.request(
-        "POST", "/get_auth_token", content=body, headers={"Content-Type": kind, "Accept-Language": "fr"}
+        "POST",
+        "/get_auth_token",
+        content=body,
+        headers={"Content-Type": kind, "Accept-Language": "fr"},
     )
     assert french.json() != answer.json()
 
@@ -155,7 +189,9 @@ async def test_body_larger_than_its_content_length_is_refused(service: Service) 
         for _ in range(100):
             yield b"x" * 1000
 
-    answer = await service.request("POST", "/get_auth_token", content=chunks(), headers={"Content-Type": "text/plain"})
+    answer = await service.request(
+        "POST", "/get_auth_token", content=chunks(), headers={"Content-Type": "text/plain"}
+    )
     assert answer.status_code == 413
 
 
@@ -164,7 +200,9 @@ async def test_repeated_headers(service: Service) -> None:
         headers = [(name, "127.0.0.1"), (name, "127.0.0.1")]
         answer = await service.client.request("GET", LIST, headers=headers)
         assert answer.status_code == 400
-    joined = await service.client.request("GET", LIST, headers=[("Accept-Language", "de"), ("Accept-Language", "fr")])
+    joined = await service.client.request(
+        "GET", LIST, headers=[("Accept-Language", "de"), ("Accept-Language", "fr")]
+    )
     assert joined.headers["Content-Language"] == "fr"
 
 
@@ -190,6 +228,8 @@ async def test_basic_credentials_with_odd_characters(service: Service) -> None:
 
 
 async def test_first_handling_preference_wins(service: Service) -> None:
-    answer = await service.get(f"{LIST}?zzz=1", headers={"Prefer": "handling=lenient, handling=strict"})
+    answer = await service.get(
+        f"{LIST}?zzz=1", headers={"Prefer": "handling=lenient, handling=strict"}
+    )
     assert answer.status_code == 200
     assert "Preference-Applied" not in answer.headers

@@ -48,17 +48,34 @@ def test_httpx_sees_refusals(served: ServerProcess) -> None:
     with served.client() as client:
         for size, times in SIZES.items():
             for path, headers, _, expected in refusals(served, size) * times:
-                sent = client.post(path, headers=headers, files={"file": ("form.xlsx", bytes(size))})
+                sent = client.post(
+                    path, headers=headers, files={"file": ("form.xlsx", bytes(size))}
+                )
                 assert sent.status_code == expected, path
 
 
-@pytest.mark.parametrize("header", ["Expect: 100-continue", *nightly_only("Expect:", "Transfer-Encoding: chunked")])
+@pytest.mark.parametrize(
+    "header", ["Expect: 100-continue", *nightly_only("Expect:", "Transfer-Encoding: chunked")]
+)
 def test_curl_sees_refusals(served: ServerProcess, header: str, tmp_path: Path) -> None:
-    for path, headers, size, expected in [case for each in SIZES for case in refusals(served, each)]:
+    for path, headers, size, expected in [
+        case for each in SIZES for case in refusals(served, each)
+    ]:
         file = tmp_path / f"{size}.xlsx"
         file.write_bytes(bytes(size))
-        options = [word for name, value in headers.items() for word in ("--header", f"{name}: {value}")]
-        command = ["curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", "--header", header]
+        options = [
+            word for name, value in headers.items() for word in ("--header", f"{name}: {value}")
+        ]
+        command = [
+            "curl",
+            "--silent",
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{http_code}",
+            "--header",
+            header,
+        ]
         finished = subprocess.run(
             [*command, *options, "--form", f"file=@{file}", served.base_url + path],
             capture_output=True,
@@ -108,7 +125,9 @@ class RawConnection:
 @pytest.mark.parametrize("body", [b"", bytes(100_000)], ids=["waits", "sends at once"])
 def test_refusal_in_place_of_100_continue(served: ServerProcess, body: bytes) -> None:
     with RawConnection(served) as connection:
-        connection.send("POST", IMPORTS, "Content-Length: 100000", "Expect: 100-continue", body=body)
+        connection.send(
+            "POST", IMPORTS, "Content-Length: 100000", "Expect: 100-continue", body=body
+        )
         status, headers = connection.read_response()
         assert (status, headers["connection"]) == (401, "close")
         assert connection.is_closed()
@@ -140,7 +159,10 @@ def test_connection_is_used_again_after_a_refusal(served: ServerProcess, method:
         for _ in range(3):  # pipelined: all are sent before the first response is read
             connection.send(method, "/nowhere", "Content-Length: 200000", body=bytes(200_000))
             connection.send(
-                method, "/nowhere", "Transfer-Encoding: chunked", body=b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n"
+                method,
+                "/nowhere",
+                "Transfer-Encoding: chunked",
+                body=b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n",
             )
         connection.send("GET", "/healthz")
         for _ in range(6):
@@ -155,7 +177,11 @@ def test_ignored_body_is_read(served: ServerProcess) -> None:
     credentials = base64.b64encode(f"demo:{served.printed_value('password')}".encode()).decode()
     with RawConnection(served) as connection:
         connection.send(
-            "POST", "/token/", f"Authorization: Basic {credentials}", "Content-Length: 200000", body=bytes(200_000)
+            "POST",
+            "/token/",
+            f"Authorization: Basic {credentials}",
+            "Content-Length: 200000",
+            body=bytes(200_000),
         )
         assert connection.read_response()[0] == 201
         connection.send("GET", "/healthz")
@@ -187,7 +213,9 @@ async def _never() -> Any:
     await asyncio.Event().wait()
 
 
-async def test_body_without_progress_is_408(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_body_without_progress_is_408(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.overload.NO_PROGRESS_SECONDS", 0.01)
     sent: list[Any] = []
 

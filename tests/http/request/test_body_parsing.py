@@ -42,45 +42,69 @@ async def drop(body: Item, query: Dry) -> PreviewResult | None:
 
 @routes.post("/made/", response=Item, alternate_response=Plan, **TEXT)
 async def make(body: Item, query: Dry) -> Created | PreviewResult:
-    return PreviewResult(Plan(f"make {body.name}")) if query.dry_run else Created(Item(body.name), Link("/made/1/"))
+    return (
+        PreviewResult(Plan(f"make {body.name}"))
+        if query.dry_run
+        else Created(Item(body.name), Link("/made/1/"))
+    )
 
 
 async def test_json_array_body(start: StartService) -> None:
     async with start(*routes) as service:
-        assert (await service.client.post("/items/", json=[{"name": "a"}])).json() == [{"name": "a"}]
+        assert (await service.client.post("/items/", json=[{"name": "a"}])).json() == [
+            {"name": "a"}
+        ]
         assert (await service.client.post("/items/", json=[])).json() == []
         large = [{"name": "a" * 50_000}]
         assert (await service.client.post("/items/", json=large)).json() == large
-        ignored = await service.client.post("/items/", json=[{"name": "a", "nmae": 1}, {"name": "b", "x": 1}])
+        ignored = await service.client.post(
+            "/items/", json=[{"name": "a", "nmae": 1}, {"name": "b", "x": 1}]
+        )
         assert ignored.headers["Fieldgate-Ignored"] == "nmae, x"
         strict = {"Prefer": "handling=strict"}
-        refused = await service.client.post("/items/", json=[{"name": "a", "nmae": 1}], headers=strict)
+        refused = await service.client.post(
+            "/items/", json=[{"name": "a", "nmae": 1}], headers=strict
+        )
         assert refused.json() == {"nmae": ["There is no such field. Did you mean name?"]}
         sent = {"Content-Type": "application/json"}
         for body in (b"", b"{}", b"null"):
             answer = await service.client.post("/items/", content=body, headers=sent)
             assert answer.json() == {"detail": "The body must be a JSON array, a list of objects."}
         deep = await service.client.post("/items/", content=b"[" * 60 + b"]" * 60, headers=sent)
-        assert deep.json() == {"detail": "The body is nested too deeply; at most 50 levels are allowed."}
+        assert deep.json() == {
+            "detail": "The body is nested too deeply; at most 50 levels are allowed."
+        }
         assert (await service.client.post("/items/", data={"name": "a"})).status_code == 415
         described = (await service.client.options("/items/")).json()
-        assert described["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+        assert described["parses"] == [
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+        ]
 
 
 async def test_number_of_reported_unknown_fields_is_limited(start: StartService) -> None:
-    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_body=3_000_000))
+    large_body = msgspec.structs.replace(
+        take, body=msgspec.structs.replace(take.body, max_body=3_000_000)
+    )
     body = [{"name": "a", **{f"x{number}": 1 for number in range(10_000)}, "y" * 100_000: 1}]
     async with start(large_body) as service:
-        strict = await service.client.post("/items/", json=body, headers={"Prefer": "handling=strict"})
+        strict = await service.client.post(
+            "/items/", json=body, headers={"Prefer": "handling=strict"}
+        )
         assert (strict.status_code, len(strict.json())) == (400, 100)
         lenient = await service.client.post("/items/", json=body)
         assert len(lenient.headers["Fieldgate-Ignored"].split(", ")) == 20
-        long = await service.client.post("/items/", json=[{"y" * 100_000: 1}], headers={"Prefer": "handling=strict"})
+        long = await service.client.post(
+            "/items/", json=[{"y" * 100_000: 1}], headers={"Prefer": "handling=strict"}
+        )
         assert len(long.content) < 1_000
 
 
 async def test_large_array_is_parsed_in_a_thread(start: StartService) -> None:
-    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_body=3_000_000))
+    large_body = msgspec.structs.replace(
+        take, body=msgspec.structs.replace(take.body, max_body=3_000_000)
+    )
     async with start(large_body) as service:
         large = [{"name": "a" * 1_000}] * 1_500
         assert (await service.client.post("/items/", json=large)).json() == large
@@ -90,7 +114,9 @@ async def test_delete_with_a_body(start: StartService) -> None:
     async with start(*routes) as service:
         gone = await service.request("DELETE", "/items/", json={"name": "a"})
         assert (gone.status_code, gone.content) == (204, b"")
-        assert (await service.request("DELETE", "/items/")).json() == {"name": ["This field is required."]}
+        assert (await service.request("DELETE", "/items/")).json() == {
+            "name": ["This field is required."]
+        }
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/items/"), ("POST", "/made/")])

@@ -47,7 +47,13 @@ def test_other_hosts_are_refused(host: str) -> None:
 
 def test_allowed_hosts() -> None:
     allowed = {"allowed_hosts": ("field.example", ".camp.example")}
-    for host in ("field.example", "Field.Example:8443", "camp.example", "a.b.camp.example", "field.example."):
+    for host in (
+        "field.example",
+        "Field.Example:8443",
+        "camp.example",
+        "a.b.camp.example",
+        "field.example.",
+    ):
         assert base(allowed, host=host).lower() == f"http://{host.lower()}"
     for host in ("localhost", "notcamp.example", "xfield.example"):
         with pytest.raises(BadRequest):
@@ -73,7 +79,10 @@ TRUSTED: dict[str, Any] = {"trusted_proxies": PROXY, "allowed_hosts": ("field.ex
         ({"x_forwarded_proto": "https"}, "https://field.example"),
         ({"x_forwarded_proto": "HTTPS", "x_forwarded_port": "443"}, "https://field.example"),
         ({"x_forwarded_proto": "https", "x_forwarded_port": "8443"}, "https://field.example:8443"),
-        ({"x_forwarded_host": "field.example:9443", "x_forwarded_port": "1"}, "http://field.example:9443"),
+        (
+            {"x_forwarded_host": "field.example:9443", "x_forwarded_port": "1"},
+            "http://field.example:9443",
+        ),
         ({"x_forwarded_prefix": "/gate/"}, "http://field.example/gate"),
         ({"x_forwarded_prefix": "/a/b", "x_forwarded_proto": "https"}, "https://field.example/a/b"),
         ({"x_forwarded_host": "evil.example, field.example"}, "http://field.example"),
@@ -105,7 +114,11 @@ def test_invalid_forwarded_headers_are_refused(headers: dict[str, str]) -> None:
 
 
 def test_forwarded_headers_of_others_are_ignored() -> None:
-    forwarded = {"x_forwarded_proto": "https", "x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil"}
+    forwarded = {
+        "x_forwarded_proto": "https",
+        "x_forwarded_host": "evil.example",
+        "x_forwarded_prefix": "/evil",
+    }
     assert base(TRUSTED, host="field.example", **forwarded) == "http://field.example"
     assert base({}, host="localhost", **forwarded) == "http://localhost"
 
@@ -126,7 +139,10 @@ def test_forwarded_headers_of_others_are_ignored() -> None:
     ],
 )
 def test_client_address(peer: str, header: str, expected: str) -> None:
-    assert HostPolicy(Settings(**TRUSTED)).client_address(peer, {b"x-forwarded-for": header.encode()}) == expected
+    assert (
+        HostPolicy(Settings(**TRUSTED)).client_address(peer, {b"x-forwarded-for": header.encode()})
+        == expected
+    )
 
 
 def test_default_hosts_when_bound_to_all() -> None:
@@ -146,7 +162,9 @@ def test_is_in_networks() -> None:
 
 async def test_links_behind_a_proxy_with_prefix_and_https(start: StartService) -> None:
     loopback = (ipaddress.ip_network("127.0.0.0/8"),)
-    async with start(trusted_proxies=loopback, allowed_hosts=("field.example", "127.0.0.1")) as service:
+    async with start(
+        trusted_proxies=loopback, allowed_hosts=("field.example", "127.0.0.1")
+    ) as service:
         headers = {
             "X-Forwarded-Proto": "https",
             "X-Forwarded-Host": "field.example",
@@ -156,7 +174,10 @@ async def test_links_behind_a_proxy_with_prefix_and_https(start: StartService) -
         answer = await service.get("/api/v2/permissions/?limit=3", headers=headers)
         body = answer.json()
         assert body["next"] == "https://field.example/gate/api/v2/permissions/?limit=3&offset=3"
-        assert body["results"][0]["url"] == "https://field.example/gate/api/v2/permissions/add_submissions/"
+        assert (
+            body["results"][0]["url"]
+            == "https://field.example/gate/api/v2/permissions/add_submissions/"
+        )
         assert answer.headers["X-Request-ID"] == "from-the-proxy"
         page = await service.get("/api/v2/permissions/?format=api", headers=headers)
         assert 'href="/gate/static/' in page.text
@@ -165,9 +186,13 @@ async def test_links_behind_a_proxy_with_prefix_and_https(start: StartService) -
 async def test_other_host_is_refused_except_for_health_checks(start: StartService) -> None:
     async with start() as service:
         for host in ("evil.example", "a b"):
-            answer = await service.get("/api/v2/permissions/", headers={"Host": host, "Accept-Language": "fr"})
+            answer = await service.get(
+                "/api/v2/permissions/", headers={"Host": host, "Accept-Language": "fr"}
+            )
             assert answer.status_code == 400
-            assert answer.json() == {"detail": "Ce service ne répond pas pour l'hôte de la requête."}
+            assert answer.json() == {
+                "detail": "Ce service ne répond pas pour l'hôte de la requête."
+            }
         for path in ("/healthz", "/readyz"):
             assert (await service.get(path, headers={"Host": "evil.example"})).status_code == 200
         assert (await service.get("/nowhere", headers={"Host": "evil.example"})).status_code == 400

@@ -9,7 +9,9 @@ from fieldgate.errors import Problem
 from fieldgate.http.links import BASE_URL_MARK, FORMAT_QUERY_MARK, Link, encode, encode_query
 from fieldgate.http.request_parsing import parse_query
 
-pieces = st.sampled_from(("a", "b", "1,2", "=", "&", ";", "%2C", "%C3%A9", "%FF", "%00", "%", "+", ".", "é"))
+pieces = st.sampled_from(
+    ("a", "b", "1,2", "=", "&", ";", "%2C", "%C3%A9", "%FF", "%00", "%", "+", ".", "é")
+)
 queries = st.lists(pieces, max_size=12).map("".join)
 texts = st.text(st.sampled_from("ab1,;=&%+ /~é٣\0"), max_size=8)
 
@@ -17,7 +19,9 @@ texts = st.text(st.sampled_from("ab1,;=&%+ /~é٣\0"), max_size=8)
 @given(queries)
 def test_parse_query_matches_the_standard_library(query: str) -> None:
     try:
-        expected = dict(parse_qsl(query.encode().decode("ascii"), keep_blank_values=True, errors="strict"))
+        expected = dict(
+            parse_qsl(query.encode().decode("ascii"), keep_blank_values=True, errors="strict")
+        )
     except ValueError:
         expected = None
     if expected is not None and "\0" in "".join([*expected, *expected.values()]):

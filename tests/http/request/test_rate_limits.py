@@ -40,7 +40,9 @@ costs = st.sampled_from([0.1, 1.0, 1.0, 3.0])
 
 
 @given(quotas, st.lists(st.tuples(pauses, costs), max_size=80))
-def test_never_more_than_quota_and_rate_by_time(quota: RateQuota, steps: list[tuple[float, float]]) -> None:
+def test_never_more_than_quota_and_rate_by_time(
+    quota: RateQuota, steps: list[tuple[float, float]]
+) -> None:
     clock = Clock()
     meter = make_meter(quota, clock)
     admitted: list[tuple[float, float]] = []
@@ -91,15 +93,21 @@ def test_memory_is_bounded_and_those_who_used_least_are_forgotten() -> None:
 
 def make_limiter(clock: Clock, refusals: Refusals | None = None, **chosen: object) -> RateLimiter:
     quota = RateQuota(2, 60)
-    rates = dict.fromkeys(("read_rate", "write_rate", "address_read_rate", "address_write_rate"), quota)
+    rates = dict.fromkeys(
+        ("read_rate", "write_rate", "address_read_rate", "address_write_rate"), quota
+    )
     settings = Settings(**{**rates, **chosen})  # type: ignore[arg-type]
-    return RateLimiter(settings, (refusals if refusals is not None else Refusals()).count_refusal, clock)
+    return RateLimiter(
+        settings, (refusals if refusals is not None else Refusals()).count_refusal, clock
+    )
 
 
 ADDRESS = "203.0.113.7"
 
 
-def count_admitted(limiter: RateLimiter, user: int | None, address: str = ADDRESS, method: str = "GET") -> int:
+def count_admitted(
+    limiter: RateLimiter, user: int | None, address: str = ADDRESS, method: str = "GET"
+) -> int:
     admitted = 0
     for _ in range(5):
         try:
@@ -122,7 +130,11 @@ def test_users_addresses_reads_and_writes_are_counted_separately() -> None:
 
 def test_an_ipv6_network_is_one_client() -> None:
     limiter = make_limiter(Clock())
-    assert [count_admitted(limiter, None, f"2001:db8::{number}") for number in range(3)] == [2, 0, 0]
+    assert [count_admitted(limiter, None, f"2001:db8::{number}") for number in range(3)] == [
+        2,
+        0,
+        0,
+    ]
     assert count_admitted(limiter, None, "2001:db8:0:1::1") == 2
 
 
@@ -131,7 +143,11 @@ def test_exempt_addresses_and_limits_that_are_off() -> None:
     assert count_admitted(make_limiter(Clock()), 7, "::1") == 5
     assert count_admitted(make_limiter(Clock(), rate_limit_exempt=()), None, "127.0.0.1") == 2
     off = make_limiter(Clock(), read_rate=None, address_read_rate=None)
-    assert (count_admitted(off, 1), count_admitted(off, None), count_admitted(off, 1, method="PUT")) == (5, 5, 2)
+    assert (
+        count_admitted(off, 1),
+        count_admitted(off, None),
+        count_admitted(off, 1, method="PUT"),
+    ) == (5, 5, 2)
 
 
 def test_invalid_credentials_are_counted_by_address_and_valid_ones_stay_usable() -> None:

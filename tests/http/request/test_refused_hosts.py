@@ -19,7 +19,9 @@ def _log(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def refuse(policy: HostPolicy, peer: str = "192.0.2.1", **headers: str) -> None:
-    raw = {name.replace("_", "-").encode(): value.encode("latin-1") for name, value in headers.items()}
+    raw = {
+        name.replace("_", "-").encode(): value.encode("latin-1") for name, value in headers.items()
+    }
     with pytest.raises(BadRequest):
         policy.base_url_for("http", peer, raw)
 

@@ -30,15 +30,24 @@ def is_empty(folder: Path) -> bool:
 
 
 def multipart(content: bytes, **fields: str) -> bytes:
-    parts = [f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields.items()]
+    parts = [
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'
+        for name, text in fields.items()
+    ]
     head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a/x.xlsx"\r\n\r\n'
     return "".join([*parts, head]).encode() + content + b"\r\n--b--\r\n"
 
 
 def receiver(body: bytes, step: int, is_cut: bool = False) -> Receive:
     pieces = [body[start : start + step] for start in range(0, len(body), step)]
-    events: list[Any] = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
-    events.append({"type": "http.disconnect"} if is_cut else {"type": "http.request", "body": b"", "more_body": False})
+    events: list[Any] = [
+        {"type": "http.request", "body": piece, "more_body": True} for piece in pieces
+    ]
+    events.append(
+        {"type": "http.disconnect"}
+        if is_cut
+        else {"type": "http.request", "body": b"", "more_body": False}
+    )
 
     async def receive() -> Any:
         return events.pop(0)
@@ -63,7 +72,9 @@ def open_body(
     headers = {b"content-type": content_type.encode()}
     if is_declared:
         headers[b"content-length"] = str(len(body)).encode()
-    return IncomingBody(receiver(body, step, is_cut), headers, reader.spool, reader.overload, "amina")
+    return IncomingBody(
+        receiver(body, step, is_cut), headers, reader.spool, reader.overload, "amina"
+    )
 
 
 def new_reader(max_bytes: int = 128 * MIB, spool: str = "") -> Reader:
@@ -81,7 +92,9 @@ def reader(tmp_path: Path) -> Reader:
 
 @pytest.mark.parametrize("is_declared", [True, False])
 @pytest.mark.parametrize("size", [10, 65_000, 300_000, 3 * MIB])
-async def test_file_is_parsed_as_it_arrives(reader: Reader, tmp_path: Path, size: int, is_declared: bool) -> None:
+async def test_file_is_parsed_as_it_arrives(
+    reader: Reader, tmp_path: Path, size: int, is_declared: bool
+) -> None:
     content = os.urandom(size)
     body = multipart(content, name="Visit é", library="true")
     incoming = open_body(reader, body, is_declared=is_declared)
@@ -100,7 +113,9 @@ async def test_file_is_parsed_as_it_arrives(reader: Reader, tmp_path: Path, size
 @given(st.binary(max_size=300), st.integers(1, 50))
 def test_pieces_of_any_size_give_the_same_fields(content: bytes, step: int) -> None:
     async def read() -> Any:
-        incoming = open_body(new_reader(), multipart(content, name="x"), step=step, is_declared=False)
+        incoming = open_body(
+            new_reader(), multipart(content, name="x"), step=step, is_declared=False
+        )
         values = await incoming.read_fields(LIMIT)
         found = values["name"], values["file"].data
         await incoming.close()
@@ -153,7 +168,12 @@ def test_quote_that_is_not_closed_hides_what_follows() -> None:
         """filename=a.xlsx; x="; filename*=UTF-8''b.xlsx""": "a.xlsx",
     }
     for value, name in heads.items():
-        assert part_filename(MultipartSegment([("Content-Disposition", f"form-data; name=file; {value}")])) == name
+        assert (
+            part_filename(
+                MultipartSegment([("Content-Disposition", f"form-data; name=file; {value}")])
+            )
+            == name
+        )
 
 
 @pytest.mark.parametrize(("size", "is_accepted"), [(4000, True), (4100, False)])
@@ -204,7 +224,9 @@ async def log_in(service: Service) -> dict[str, str]:
     return {"Authorization": f"Token {await service.create_token()}"}
 
 
-async def test_upload_beyond_the_limit_is_refused(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_upload_beyond_the_limit_is_refused(
+    start: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
     async with start(upload_bytes_in_flight=MIB) as service:
         headers = await log_in(service)
@@ -220,8 +242,12 @@ async def test_upload_beyond_the_limit_is_refused(start: StartService, monkeypat
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
             assert "uploads" in refused.json()["detail"]
             chunked = {**headers, "Content-Type": "multipart/form-data; boundary=b"}
-            assert (await service.client.post(IMPORTS, content=content(), headers=chunked)).status_code == 503
-            small = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers)
+            assert (
+                await service.client.post(IMPORTS, content=content(), headers=chunked)
+            ).status_code == 503
+            small = await service.client.post(
+                IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers
+            )
             assert small.status_code == 201, "small bodies are not limited"
         assert (await service.client.post(IMPORTS, files=large, headers=headers)).status_code == 201
         assert not uploads._held
@@ -243,7 +269,9 @@ async def test_stored_file_is_the_one_that_was_sent(start: StartService) -> None
         assert stored == [book] * 3
 
 
-async def test_service_goes_on_without_its_spool_folder(start: StartService, tmp_path: Path) -> None:
+async def test_service_goes_on_without_its_spool_folder(
+    start: StartService, tmp_path: Path
+) -> None:
     spool = tmp_path / "spool"
     large = {"file": ("x.xlsx", xlsx() + bytes(100_000))}
     async with start(spool=str(spool)) as service:
@@ -252,7 +280,9 @@ async def test_service_goes_on_without_its_spool_folder(start: StartService, tmp
         assert refused.status_code == 503
         assert "no space" in refused.json()["detail"]
         assert "Retry-After" in refused.headers
-        small = await service.client.post(IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers)
+        small = await service.client.post(
+            IMPORTS, files={"file": ("x.xlsx", xlsx())}, headers=headers
+        )
         assert small.status_code == 201
         spool.mkdir()
         assert (await service.client.post(IMPORTS, files=large, headers=headers)).status_code == 201

@@ -26,10 +26,19 @@ class Filters(msgspec.Struct):
 
 def test_values_are_converted_by_type() -> None:
     found = parse_struct(
-        Filters, {"region": "0", "is_featured": "true", "search": "x", "countries__in": "1,2", "y": "z"}
+        Filters,
+        {"region": "0", "is_featured": "true", "search": "x", "countries__in": "1,2", "y": "z"},
     )
     assert found == Filters(region=0, is_featured=True, search="x", renamed="1,2")
-    assert field_names(Filters) == {"region", "is_featured", "search", "note", "countries__in", "details", "members"}
+    assert field_names(Filters) == {
+        "region",
+        "is_featured",
+        "search",
+        "note",
+        "countries__in",
+        "details",
+        "members",
+    }
 
 
 def test_blank_is_absent_in_a_query() -> None:
@@ -77,7 +86,9 @@ def test_the_text_null_is_not_none(name: str) -> None:
 
 
 def test_lists_are_comma_separated() -> None:
-    assert parse_struct(Lists, {"countries": " 1, 2,,3,", "kinds": "1,0"}) == Lists((1, 2, 3), (1, 0))
+    assert parse_struct(Lists, {"countries": " 1, 2,,3,", "kinds": "1,0"}) == Lists(
+        (1, 2, 3), (1, 0)
+    )
     assert parse_struct(Lists, {"countries": ","}) == Lists()
     assert parse_struct(Lists, {"countries": [1, 2]}) == Lists((1, 2)), "as JSON sends it"
 
@@ -114,7 +125,9 @@ def test_invalid_list_member_is_quoted() -> None:
 
 def _even(number: int) -> None:
     if number % 2:
-        raise ValueError(Message("“{value}” is not valid. {expected}", value=str(number), expected="Even."))
+        raise ValueError(
+            Message("“{value}” is not valid. {expected}", value=str(number), expected="Even.")
+        )
 
 
 class Checked(msgspec.Struct):
@@ -151,8 +164,15 @@ class Numbers(msgspec.Struct):
 @given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.sampled_from(["", " ", "\t"]))))
 def test_integer_lists_in_any_spelling(numbers: list[tuple[int, str]]) -> None:
     expected = Numbers(tuple(number for number, _ in numbers))
-    assert parse_struct(Numbers, {"ids": ",".join(str(number) for number, _ in numbers)}) == expected
-    assert parse_struct(Numbers, {"ids": ",".join(f"{blank}{number}{blank}" for number, blank in numbers)}) == expected
+    assert (
+        parse_struct(Numbers, {"ids": ",".join(str(number) for number, _ in numbers)}) == expected
+    )
+    assert (
+        parse_struct(
+            Numbers, {"ids": ",".join(f"{blank}{number}{blank}" for number, blank in numbers)}
+        )
+        == expected
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,9 @@ def test_no_formulas_whatever_a_spreadsheet_splits_at(text: str, separator: str)
 
 
 @given(st.lists(st.lists(texts, min_size=2, max_size=3), max_size=4), st.sampled_from(SEPARATORS))
-def test_rows_have_no_formulas_whatever_they_are_split_at(rows: list[list[str]], separator: str) -> None:
+def test_rows_have_no_formulas_whatever_they_are_split_at(
+    rows: list[list[str]], separator: str
+) -> None:
     reader = csv.reader(io.StringIO(encode_csv(rows).decode(), newline=""), delimiter=separator)
     assert not [cell for row in reader for cell in row if looks_like_formula(cell)]
 
@@ -72,8 +74,35 @@ def test_rows_have_no_formulas_whatever_they_are_split_at(rows: list[list[str]],
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "a=1", "1+1", "'quoted'", "'", "''", " x", "é＝", "#adm1+name", 'a"=1', "١", '"-5"', "'-5", "-5", "-0.5"),
-        *("-1e-05", "a;b", "a; b=1", "a|b", "1;2,-3", "food - water", "x\ty", "a;(=1)", "line\nline", "a;'b"),
+        *(
+            "",
+            "a=1",
+            "1+1",
+            "'quoted'",
+            "'",
+            "''",
+            " x",
+            "é＝",
+            "#adm1+name",
+            'a"=1',
+            "١",
+            '"-5"',
+            "'-5",
+            "-5",
+            "-0.5",
+        ),
+        *(
+            "-1e-05",
+            "a;b",
+            "a; b=1",
+            "a|b",
+            "1;2,-3",
+            "food - water",
+            "x\ty",
+            "a;(=1)",
+            "line\nline",
+            "a;'b",
+        ),
     ],
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:

@@ -31,7 +31,9 @@ def test_cache_stays_within_its_limit(puts: list[tuple[int, int]]) -> None:
         assert cache.get(key) is (response if is_small else None)
         assert cache.used_bytes <= 10_000
     found = {key: response for key, response in stored.items() if cache.get(key) is response}
-    assert cache.used_bytes == sum(response.size + len(key[0]) + 4 for key, response in found.items())
+    assert cache.used_bytes == sum(
+        response.size + len(key[0]) + 4 for key, response in found.items()
+    )
 
 
 def test_audience_and_versions_are_part_of_the_key() -> None:

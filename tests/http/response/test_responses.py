@@ -51,7 +51,9 @@ async def test_responses_that_depend_on_the_caller_are_private(service: Service)
     assert answer.headers["Allow"] == "GET, POST, DELETE, HEAD, OPTIONS"
 
 
-@pytest.mark.parametrize("path", [LIST, DETAIL, LIST + "?format=api", "/", "/nowhere", LIST + "?limit=0", "/token/"])
+@pytest.mark.parametrize(
+    "path", [LIST, DETAIL, LIST + "?format=api", "/", "/nowhere", LIST + "?limit=0", "/token/"]
+)
 async def test_head_is_get_without_a_body(service: Service, path: str) -> None:
     get, head = await service.get(path), await service.request("HEAD", path)
     assert head.status_code == get.status_code
@@ -74,11 +76,17 @@ async def test_options_response(service: Service) -> None:
         "parses": [],
     }
     login = (await service.request("OPTIONS", "/get_auth_token")).json()
-    assert login["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+    assert login["parses"] == [
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+    ]
     assert (await service.request("OPTIONS", "/nowhere")).status_code == 404
 
 
-@pytest.mark.parametrize("path", [LIST, DETAIL, LIST + "?format=api", "/api/v2/", "/api-docs/openapi.json"])
+@pytest.mark.parametrize(
+    "path", [LIST, DETAIL, LIST + "?format=api", "/api/v2/", "/api-docs/openapi.json"]
+)
 async def test_matching_etag_gives_304(service: Service, path: str) -> None:
     first = await service.get(path)
     etag = first.headers["ETag"]
@@ -107,7 +115,9 @@ async def test_each_representation_has_its_own_etag(service: Service) -> None:
         {"url": DETAIL},
     ]
     tags = [(await service.client.get(**variant)).headers["ETag"] for variant in variants]  # type: ignore[arg-type]
-    assert len(set(tags)) == len(variants) - 1, "only the client's default encoding repeats one of them"
+    assert len(set(tags)) == len(variants) - 1, (
+        "only the client's default encoding repeats one of them"
+    )
 
 
 async def test_errors_have_no_etag_and_are_not_stored(service: Service) -> None:
@@ -194,7 +204,14 @@ async def test_cors_preflight(service: Service) -> None:
     assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
     assert "Access-Control-Allow-Credentials" not in answer.headers
     exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
-    assert {"ETag", "Link", "Content-Language", "Retry-After", "Fieldgate-Limit", "Fieldgate-Ignored"} <= set(exposed)
+    assert {
+        "ETag",
+        "Link",
+        "Content-Language",
+        "Retry-After",
+        "Fieldgate-Limit",
+        "Fieldgate-Ignored",
+    } <= set(exposed)
 
 
 async def test_long_requests_are_not_cached(start: StartService) -> None:
@@ -206,7 +223,11 @@ async def test_long_requests_are_not_cached(start: StartService) -> None:
         for number in range(20):
             await service.get(f"{DETAIL}?{number}={'%F0%9F%98%80' * 4500}")
             for name in ("Accept-Language", "Accept-Encoding", "Prefer", "Cookie"):
-                value = f"fieldgate_language={number}{'x' * 3000}" if name == "Cookie" else f"{number}{'x' * 3000}"
+                value = (
+                    f"fieldgate_language={number}{'x' * 3000}"
+                    if name == "Cookie"
+                    else f"{number}{'x' * 3000}"
+                )
                 await service.get(DETAIL, headers={name: value})
         assert cache.used_bytes - before < 40_000
         assert sum(head.size for head in endpoint._parsed_requests._values) < 40_000
@@ -231,9 +252,9 @@ def test_cacheable_operation_must_not_depend_on_the_client() -> None:
 
     with pytest.raises(LookupError, match="no service provides missing"):
         resolve_parameters(
-            Routes(tag="x", scope=Scope.NONE).get("/x/", response=Health, title=Message("x"), description=Message("x"))(
-                broken
-            ),
+            Routes(tag="x", scope=Scope.NONE).get(
+                "/x/", response=Health, title=Message("x"), description=Message("x")
+            )(broken),
             {},
         )
 

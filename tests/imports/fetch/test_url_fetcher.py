@@ -15,9 +15,19 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.fetch.public_addresses import IPAddress, is_public
 from fieldgate.imports.fetch.ssrf_guard import MAX_REDIRECTS
-from fieldgate.imports.fetch.url_fetcher import MAX_CONCURRENT_FETCHES, MAX_FETCHES_PER_USER, URLFetcher
+from fieldgate.imports.fetch.url_fetcher import (
+    MAX_CONCURRENT_FETCHES,
+    MAX_FETCHES_PER_USER,
+    URLFetcher,
+)
 from fieldgate.metrics.access_log import logging_config
-from tests.imports.fake_host import FakeHost, ok_response, redirect_response, serve_fake_host, status_response
+from tests.imports.fake_host import (
+    FakeHost,
+    ok_response,
+    redirect_response,
+    serve_fake_host,
+    status_response,
+)
 
 BOOK = b"PK\x03\x04 a workbook"
 MIB = 1024 * 1024
@@ -33,7 +43,14 @@ NOT_PUBLIC = [
     "2002:a00:1::1", "2002:7f00:1::", "3fff::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%1",
     "fec0::1", "ff02::1", "ff0e::1",
 ]  # fmt: skip
-PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
+PUBLIC = [
+    "8.8.8.8",
+    "93.184.215.14",
+    "2606:4700::1111",
+    "::ffff:8.8.8.8",
+    "64:ff9b::808:808",
+    "2002:808:808::1",
+]
 
 
 @pytest.fixture
@@ -54,7 +71,9 @@ async def error_message(fetcher: URLFetcher, url: str, limit: int = MIB) -> str:
 async def test_non_public_addresses(text: str, fake_host: FakeHost) -> None:
     assert not is_public(ip_address(text))
     fetcher = fake_host.fetcher({"forms.example.org": (text,)}, may_connect=is_public)
-    assert "forms.example.org is not on the public internet." in await error_message(fetcher, fake_host.url())
+    assert "forms.example.org is not on the public internet." in await error_message(
+        fetcher, fake_host.url()
+    )
 
 
 @pytest.mark.parametrize("text", PUBLIC)
@@ -78,13 +97,20 @@ async def test_fetched_file_and_request_headers(fake_host: FakeHost) -> None:
         ("/a%2Fb.xlsx", "/a%2Fb.xlsx", "", "b.xlsx"),
         ("/", "/", "", ""),
         ("/d", "/d", 'Content-Disposition: attachment; filename="visit.xlsx"', "visit.xlsx"),
-        ("/d", "/d", "Content-Disposition: attachment; filename*=UTF-8''%C3%A9t%C3%A9.ods", "été.ods"),
+        (
+            "/d",
+            "/d",
+            "Content-Disposition: attachment; filename*=UTF-8''%C3%A9t%C3%A9.ods",
+            "été.ods",
+        ),
         ("/d", "/d", 'Content-Disposition: attachment; filename="../../etc/x.xls"', "x.xls"),
         ("/d", "/d", "Content-Disposition: inline", "d"),
         ("/d", "/d", "Content-Disposition: ;;=", "d"),
     ],
 )
-async def test_file_names(fake_host: FakeHost, path: str, requested: str, header: str, name: str) -> None:
+async def test_file_names(
+    fake_host: FakeHost, path: str, requested: str, header: str, name: str
+) -> None:
     fake_host.responses[requested] = ok_response(BOOK, *([header] if header else []))
     assert (await fake_host.fetcher().fetch(fake_host.url(path), MIB, USER)).name == name
 
@@ -94,7 +120,10 @@ async def test_file_names(fake_host: FakeHost, path: str, requested: str, header
     [
         (("forms.example.org:{port}",), "http://forms.example.org:{port}/household.xlsx"),
         (("forms.example.org:{port}",), "  HTTP://Forms.EXAMPLE.org.:{port}/household.xlsx  "),
-        (("other.example", ".example.org:{port}"), "http://forms.example.org:{port}/household.xlsx"),
+        (
+            ("other.example", ".example.org:{port}"),
+            "http://forms.example.org:{port}/household.xlsx",
+        ),
         ((".forms.example.org:{port}",), "http://forms.example.org:{port}/household.xlsx"),
         (("xn--mnchen-3ya.example:{port}",), "http://München.example:{port}/household.xlsx"),
         (("xn--mnchen-3ya.example:{port}",), "http://xn--mnchen-3ya.example:{port}/household.xlsx"),
@@ -143,7 +172,9 @@ async def test_unlisted_hosts(fake_host: FakeHost, url: str) -> None:
     assert fake_host.resolved_names == []
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "[::1]"]
+)
 async def test_listed_names_of_this_machine_are_refused(fake_host: FakeHost, host: str) -> None:
     listed = f"{host}:{fake_host.port}" if ":" not in host else "::1"
     message = await error_message(URLFetcher([listed]), fake_host.url(host=host))
@@ -176,7 +207,9 @@ async def test_listed_names_of_this_machine_are_refused(fake_host: FakeHost, hos
     ],
 )
 async def test_invalid_urls(fake_host: FakeHost, url: str) -> None:
-    message = await error_message(fake_host.fetcher(hosts=("forms.example.org", "other.example")), url)
+    message = await error_message(
+        fake_host.fetcher(hosts=("forms.example.org", "other.example")), url
+    )
     assert message.startswith("Enter an address such as https://")
     assert fake_host.resolved_names == []
 
@@ -207,11 +240,15 @@ async def test_next_address_is_tried(fake_host: FakeHost) -> None:
     fetcher = fake_host.fetcher({"forms.example.org": ("127.0.0.2", "127.0.0.1")})
     assert (await fetcher.fetch(fake_host.url(), MIB, USER)).data == BOOK
     nobody = fake_host.fetcher({"forms.example.org": ("127.0.0.2", "127.0.0.3")})
-    assert "could not be fetched from forms.example.org" in await error_message(nobody, fake_host.url())
+    assert "could not be fetched from forms.example.org" in await error_message(
+        nobody, fake_host.url()
+    )
 
 
 async def test_redirects_are_followed(fake_host: FakeHost) -> None:
-    fetcher = fake_host.fetcher({"forms.example.org": ("127.0.0.1",), "files.example.org": ("127.0.0.1",)})
+    fetcher = fake_host.fetcher(
+        {"forms.example.org": ("127.0.0.1",), "files.example.org": ("127.0.0.1",)}
+    )
     fake_host.responses |= {
         "/latest": redirect_response("../v2/form?x=1", 301),
         "/v2/form?x=1": redirect_response(fake_host.url("/stored.xlsx", "files.example.org"), 307),
@@ -220,17 +257,27 @@ async def test_redirects_are_followed(fake_host: FakeHost) -> None:
     fetched = await fetcher.fetch(fake_host.url("/latest"), MIB, USER)
     assert (fetched.data, fetched.name) == (BOOK, "stored.xlsx")
     assert fake_host.headers["host"] == f"files.example.org:{fake_host.port}"
-    assert fake_host.resolved_names == ["forms.example.org", "forms.example.org", "files.example.org"]
+    assert fake_host.resolved_names == [
+        "forms.example.org",
+        "forms.example.org",
+        "files.example.org",
+    ]
 
 
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("http://inside.example.org:{port}/secret", "inside.example.org is not on the public internet."),
+        (
+            "http://inside.example.org:{port}/secret",
+            "inside.example.org is not on the public internet.",
+        ),
         ("http://169.254.169.254/latest/meta-data/", "not fetched from 169.254.169.254"),
         ("http://127.0.0.1:{port}/secret", "not fetched from 127.0.0.1"),
         ("//other.example/x.xlsx", "not fetched from other.example"),
-        ("http://forms.example.org:22/", "not fetched from forms.example.org, only from: .example.org:{port}."),
+        (
+            "http://forms.example.org:22/",
+            "not fetched from forms.example.org, only from: .example.org:{port}.",
+        ),
         ("http://amina:secret@forms.example.org:{port}/", "Enter an address such as"),
         ("file:///etc/passwd", "Enter an address such as"),
         ("http://forms.example.org:port/", "Enter an address such as"),
@@ -238,19 +285,25 @@ async def test_redirects_are_followed(fake_host: FakeHost) -> None:
         ("http://gone.example.org:{port}/", "could not be fetched from gone.example.org"),
     ],
 )
-async def test_redirect_targets_are_checked(fake_host: FakeHost, location: str, message: str) -> None:
+async def test_redirect_targets_are_checked(
+    fake_host: FakeHost, location: str, message: str
+) -> None:
     fake_host.responses |= {
         "/": redirect_response(location.format(port=fake_host.port)),
         "/secret": ok_response(b"secret"),
     }
-    fetcher = fake_host.fetcher({"forms.example.org": ("127.0.0.1",), "inside.example.org": ("10.0.0.1",)})
+    fetcher = fake_host.fetcher(
+        {"forms.example.org": ("127.0.0.1",), "inside.example.org": ("10.0.0.1",)}
+    )
     assert message.format(port=fake_host.port) in await error_message(fetcher, fake_host.url("/"))
     assert fake_host.requested_paths == ["/"]
 
 
 async def test_number_of_redirects_is_limited(fake_host: FakeHost) -> None:
     fake_host.responses["/loop"] = redirect_response("/loop")
-    assert "redirects too many times" in await error_message(fake_host.fetcher(), fake_host.url("/loop"))
+    assert "redirects too many times" in await error_message(
+        fake_host.fetcher(), fake_host.url("/loop")
+    )
     assert len(fake_host.requested_paths) == MAX_REDIRECTS + 1
 
 
@@ -273,7 +326,9 @@ async def test_malformed_responses(fake_host: FakeHost, response: bytes) -> None
 
 async def test_unknown_host_names(fake_host: FakeHost) -> None:
     assert "could not be fetched" in await error_message(fake_host.fetcher({}), fake_host.url())
-    assert "could not be fetched" in await error_message(fake_host.fetcher({"forms.example.org": ()}), fake_host.url())
+    assert "could not be fetched" in await error_message(
+        fake_host.fetcher({"forms.example.org": ()}), fake_host.url()
+    )
     too_long = f"https://{'x' * 64}.example.org/x.xlsx"
     assert "could not be fetched" in await error_message(URLFetcher([".example.org"]), too_long)
 
@@ -290,7 +345,10 @@ async def test_oversized_file_by_header_or_content(fake_host: FakeHost) -> None:
         except ConnectionError:
             disconnected.set()
 
-    fake_host.responses |= {"/endless": endless, "/declared": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"}
+    fake_host.responses |= {
+        "/endless": endless,
+        "/declared": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+    }
     for path in ("/endless", "/declared", "/household.xlsx"):
         with pytest.raises(PayloadTooLarge):
             await fake_host.fetcher().fetch(fake_host.url(path), len(BOOK) - 1, USER)
@@ -299,13 +357,19 @@ async def test_oversized_file_by_header_or_content(fake_host: FakeHost) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "gzip, identity", "x-unknown"])
 async def test_compressed_response_is_refused(fake_host: FakeHost, coding: str) -> None:
-    fake_host.responses["/bomb"] = ok_response(gzip.compress(bytes(10 * MIB)), f"Content-Encoding: {coding}")
-    assert "sends the file compressed" in await error_message(fake_host.fetcher(), fake_host.url("/bomb"))
+    fake_host.responses["/bomb"] = ok_response(
+        gzip.compress(bytes(10 * MIB)), f"Content-Encoding: {coding}"
+    )
+    assert "sends the file compressed" in await error_message(
+        fake_host.fetcher(), fake_host.url("/bomb")
+    )
     fake_host.responses["/plain"] = ok_response(BOOK, "Content-Encoding: Identity")
     assert (await fake_host.fetcher().fetch(fake_host.url("/plain"), MIB, USER)).data == BOOK
 
 
-@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
+@pytest.mark.parametrize(
+    "start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"]
+)
 async def test_slow_response_times_out(fake_host: FakeHost, start: bytes) -> None:
     disconnected = asyncio.Event()
 
@@ -355,13 +419,17 @@ async def test_concurrent_fetches_are_limited(fake_host: FakeHost) -> None:
     assert (await fetcher.fetch(fake_host.url(), MIB, USER)).data == BOOK
 
 
-async def test_proxy_variables_are_ignored(fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_variables_are_ignored(
+    fake_host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert (await fake_host.fetcher().fetch(fake_host.url(), MIB, USER)).data == BOOK
 
 
-async def test_queries_and_headers_are_not_logged(fake_host: FakeHost, caplog: pytest.LogCaptureFixture) -> None:
+async def test_queries_and_headers_are_not_logged(
+    fake_host: FakeHost, caplog: pytest.LogCaptureFixture
+) -> None:
     fake_host.responses["/x?key=secret"] = ok_response(BOOK, "Set-Cookie: secret")
     with caplog.at_level(logging.DEBUG):
         await fake_host.fetcher().fetch(fake_host.url("/x?key=secret"), MIB, USER)
@@ -395,4 +463,6 @@ async def test_tls_verifies_the_host_name() -> None:
             fetcher, fake_host.url("/down", scheme="https")
         )
         # The system CA certificates do not include this authority.
-        assert "could not be fetched" in await error_message(fake_host.fetcher(names), fake_host.url(scheme="https"))
+        assert "could not be fetched" in await error_message(
+            fake_host.fetcher(names), fake_host.url(scheme="https")
+        )

@@ -35,7 +35,10 @@ def use_memory_briefly(size: int) -> Form:
 
 def process_limits(_: bytes) -> Form:
     with Path("/proc/self/oom_score_adj").open() as oom_score:
-        content = {"oom_score": int(oom_score.read()), "processes": resource.getrlimit(resource.RLIMIT_NPROC)}
+        content = {
+            "oom_score": int(oom_score.read()),
+            "processes": resource.getrlimit(resource.RLIMIT_NPROC),
+        }
     content["niceness"] = os.getpriority(os.PRIO_PROCESS, 0)
     return Form(content, {}, None, None, None, "", 0, [])
 

@@ -29,7 +29,9 @@ from tests.imports.sandbox.escape_attempts import (
 FULL_ABI = 6  # the version of Landlock that refuses everything that the tests try
 LIMITS = runner.SandboxLimits(512 * 1024 * 1024, 20)
 
-needs_landlock = pytest.mark.skipif(landlock_abi() < FULL_ABI, reason="this kernel has no recent Landlock")
+needs_landlock = pytest.mark.skipif(
+    landlock_abi() < FULL_ABI, reason="this kernel has no recent Landlock"
+)
 
 
 @pytest.fixture
@@ -44,7 +46,11 @@ def folder(tmp_path: Path) -> Path:
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     return {
-        path.name: (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        path.name: (
+            path.stat().st_mode,
+            path.stat().st_mtime_ns,
+            path.read_bytes() if path.is_file() else b"",
+        )
         for path in folder.iterdir()
     }
 
@@ -69,7 +75,9 @@ def test_sandbox_cannot_create_files_elsewhere(place: str) -> None:
         "working directory": Path.cwd(),
         "package": Path(runner.__file__).parent,
     }
-    assert outcomes_in_sandbox(("CREATIONS",), folders[place]) == dict.fromkeys(CREATIONS, "refused")
+    assert outcomes_in_sandbox(("CREATIONS",), folders[place]) == dict.fromkeys(
+        CREATIONS, "refused"
+    )
     assert not (folders[place] / NEW).exists()
     assert not (folders[place] / NEW_DATABASE).exists()
 
@@ -92,7 +100,12 @@ def outcomes_with(mechanism: str, groups: tuple[str, ...], folder: Path) -> dict
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True, env=environment
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=environment,
     )
     outcomes: dict[str, str] = json.loads(done.stdout)
     return outcomes

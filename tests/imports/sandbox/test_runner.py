@@ -25,7 +25,9 @@ LITTLE_TIME = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1, grace_seco
 LITTLE_MEMORY = runner.SandboxLimits(memory_bytes=128 * MEBIBYTE, cpu_seconds=20)
 CSV = b"type,name,label\ntext,a,A\n"
 
-needs_proc = pytest.mark.skipif(not can_watch_memory(), reason="memory of processes cannot be read here")
+needs_proc = pytest.mark.skipif(
+    not can_watch_memory(), reason="memory of processes cannot be read here"
+)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,9 @@ needs_proc = pytest.mark.skipif(not can_watch_memory(), reason="memory of proces
         (failing_readers.raise_error, b"", LIMITS, "fault"),
     ],
 )
-def test_failure_reason(parse: Any, argument: Any, limits: runner.SandboxLimits, reason: str) -> None:
+def test_failure_reason(
+    parse: Any, argument: Any, limits: runner.SandboxLimits, reason: str
+) -> None:
     with pytest.raises(runner.SandboxFailure, match=f"^{reason}$") as failure:
         runner.run_in_process(parse, (argument,), limits)
     assert ("an error of ours" in failure.value.details) == (reason == "fault")
@@ -64,7 +68,9 @@ def test_what_takes_long_gets_a_low_priority() -> None:
     limits = msgspec.structs.replace(LIMITS, cpu_seconds=20)
     form = runner.run_in_process(failing_readers.wait_for_low_priority, (b"",), limits)
     assert isinstance(form, Form)
-    assert form.content == {"niceness": min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER_BY, MAX_NICENESS)}
+    assert form.content == {
+        "niceness": min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER_BY, MAX_NICENESS)
+    }
 
 
 @needs_proc
@@ -72,7 +78,9 @@ def test_what_takes_long_gets_a_low_priority() -> None:
 def test_xls_that_claims_many_rows(rows: int) -> None:
     """Calamine reserves 10 GB for the first, is ended by the second and raises an error for the third."""
     survey: Rows = [["type", "name", "label"], ["integer", "age", "Âge"], ["text", "a", "A"]]
-    form = runner.parse_in_sandbox(xls({"survey": survey}, extent=(rows, 256)), "old", LITTLE_MEMORY)
+    form = runner.parse_in_sandbox(
+        xls({"survey": survey}, extent=(rows, 256)), "old", LITTLE_MEMORY
+    )
     assert isinstance(form, Form)
     assert form.summary["labels"] == ["Âge", "A"]
 
@@ -96,7 +104,9 @@ def test_second_process_has_the_time_that_is_left() -> None:
     """The first reader works and aborts. Then there is less than a second left for the second."""
     limits = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=2)
     with pytest.raises(runner.SandboxFailure, match="memory") as failure:
-        runner._run_with_both_readers(failing_readers.work_and_abort, (xls({"survey": [["type"]]}),), limits)
+        runner._run_with_both_readers(
+            failing_readers.work_and_abort, (xls({"survey": [["type"]]}),), limits
+        )
     assert failure.value.aborted
 
 
@@ -111,7 +121,12 @@ class _MakeFolder:
 
 
 FORGED = {
-    "rejection": {"error_type": "x", "error": {"text": "x", "values": {"text": "y"}}, "problems": [], "warnings": []}
+    "rejection": {
+        "error_type": "x",
+        "error": {"text": "x", "values": {"text": "y"}},
+        "problems": [],
+        "warnings": [],
+    }
 }
 
 
@@ -148,7 +163,9 @@ def test_oversized_result_is_not_sent() -> None:
 
 
 def test_stop_signals_do_not_interrupt_reading() -> None:
-    assert isinstance(runner.run_in_process(failing_readers.receive_stop_signals, (CSV,), LIMITS), Form)
+    assert isinstance(
+        runner.run_in_process(failing_readers.receive_stop_signals, (CSV,), LIMITS), Form
+    )
 
 
 def test_main_module_is_not_loaded(tmp_path: Path) -> None:
@@ -162,7 +179,9 @@ def test_main_module_is_not_loaded(tmp_path: Path) -> None:
         "    with ThreadPoolExecutor(3) as pool:\n"
         "        list(pool.map(parse, range(30)))\n"
     )
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout == "loaded\n"
 
 
@@ -179,7 +198,9 @@ def test_long_path_of_the_temporary_folder(tmp_path: Path) -> None:
     )
     with tempfile.TemporaryDirectory(dir=runner.SHORT_FOLDER) as short:
         environment = {**os.environ, "TMPDIR": str(folder)}
-        ran = subprocess.run([sys.executable, "-c", program, short], env=environment, capture_output=True, text=True)
+        ran = subprocess.run(
+            [sys.executable, "-c", program, short], env=environment, capture_output=True, text=True
+        )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.split() == ["1", str(folder)]
         assert list(Path(short).iterdir()) == list(folder.iterdir()) == []

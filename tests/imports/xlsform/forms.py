@@ -17,10 +17,14 @@ LOCKING = "kobo--locking-profiles"
 TREES: list[list[str]] = [["list_name", "label"], ["trees", "Tree"]]
 
 
-def book(*rows: Row, header: Row = HEADER, columns: str = "", **sheets: Sequence[Row]) -> dict[str, Rows]:
+def book(
+    *rows: Row, header: Row = HEADER, columns: str = "", **sheets: Sequence[Row]
+) -> dict[str, Rows]:
     """A workbook whose survey has these rows and more columns, and other sheets; a row is written `text|name|label`."""
     survey = [[*_cells(header), *_cells(columns)] if columns else header, *rows]
-    return {name: [_cells(row) for row in lines] for name, lines in {"survey": survey, **sheets}.items()}
+    return {
+        name: [_cells(row) for row in lines] for name, lines in {"survey": survey, **sheets}.items()
+    }
 
 
 def profiles(*rows: Row) -> dict[str, Rows]:

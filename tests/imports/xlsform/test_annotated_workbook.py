@@ -21,8 +21,14 @@ NO_COLOUR = "00000000"
 
 def comments_of(rejection: FormRejected) -> list[IssueComment]:
     return [
-        *(IssueComment("problem", str(each.message), each.sheet, each.row, each.column) for each in rejection.problems),
-        *(IssueComment("warning", str(each.message), each.sheet, each.row, each.column) for each in rejection.warnings),
+        *(
+            IssueComment("problem", str(each.message), each.sheet, each.row, each.column)
+            for each in rejection.problems
+        ),
+        *(
+            IssueComment("warning", str(each.message), each.sheet, each.row, each.column)
+            for each in rejection.warnings
+        ),
     ]
 
 
@@ -46,7 +52,10 @@ def test_cells_with_problems_have_colour_and_comment(write: Any) -> None:
     book = annotated(data, *comments_of(rejection_of(data)))
     assert marked(book) == {
         ("survey", "A4"): "integr is not a question type. Did you mean integer?",
-        ("survey", "A5"): "There is no list yesno in sheet choices. Add it there, or correct its name here.",
+        (
+            "survey",
+            "A5",
+        ): "There is no list yesno in sheet choices. Add it there, or correct its name here.",
         ("survey", "D8"): "No question is named agee. Correct the reference, or add the question.",
         ("choices", "B3"): "The name yes is taken by row 2. Choose another name.",
     }
@@ -73,11 +82,22 @@ def test_comments_without_a_cell() -> None:
         ("survey", "C2"): "about a missing row",
         ("survey", "C3"): "about an empty cell",
     }
-    assert book["survey"]["B2"].fill.fgColor.rgb == "FFF4DCDC", "a problem counts more than a warning"
+    assert book["survey"]["B2"].fill.fgColor.rgb == "FFF4DCDC", (
+        "a problem counts more than a warning"
+    )
 
 
 def test_formulas_links_and_macros_are_left_out() -> None:
-    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "http://host.example/", "{=1}", "_x0041_", "=HYPERLINK(1)"]
+    texts = [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "http://host.example/",
+        "{=1}",
+        "_x0041_",
+        "=HYPERLINK(1)",
+    ]
     source = Workbook()
     for row, text in enumerate(texts, 1):
         cell = source.active.cell(row=row, column=1, value=text)
@@ -87,7 +107,11 @@ def test_formulas_links_and_macros_are_left_out() -> None:
     for data in (file.getvalue(), xlsm({"survey": [["type"], ["text"]]})):
         written = annotate_workbook(data, [IssueComment("problem", "=1+1 <b>&amp;</b>", None)])
         with zipfile.ZipFile(io.BytesIO(written)) as archive:
-            assert not [name for name in archive.namelist() if "vba" in name.lower() or "external" in name.lower()]
+            assert not [
+                name
+                for name in archive.namelist()
+                if "vba" in name.lower() or "external" in name.lower()
+            ]
             sheet = archive.read("xl/worksheets/sheet1.xml").decode()
         assert "<f>" not in sheet
         assert "hyperlink" not in sheet.lower()
@@ -99,16 +123,25 @@ def test_formulas_links_and_macros_are_left_out() -> None:
 
 def test_sheet_names_that_excel_refuses() -> None:
     rows = "survey\n,type,name\n,text,a\n{0}\n,a,b\n{1}\n,a,b\n{1}\n,a,b\n'quoted'\n,a,b\n"
-    book = annotated(rows.format("a/b:c*d?[e]", "n" * 40).encode(), IssueComment("problem", "text", "a/b:c*d?[e]", 5))
+    book = annotated(
+        rows.format("a/b:c*d?[e]", "n" * 40).encode(),
+        IssueComment("problem", "text", "a/b:c*d?[e]", 5),
+    )
     assert book.sheetnames == ["survey", "a_b_c_d__e_", "n" * 31, "n" * 27 + " (2)", "quoted"]
     assert marked(book) == {("a_b_c_d__e_", "A1"): "text"}
 
 
 @given(st.dictionaries(SHEETS, grids(), min_size=1, max_size=3), st.data())
-def test_copy_has_the_texts_of_the_file(sheets: dict[str, list[list[str]]], data: st.DataObject) -> None:
+def test_copy_has_the_texts_of_the_file(
+    sheets: dict[str, list[list[str]]], data: st.DataObject
+) -> None:
     file = xlsx(sheets)
-    places = st.tuples(st.sampled_from(sorted(sheets)), st.integers(1, 8), st.sampled_from(["type", "name", "?"]))
-    comments = [IssueComment("problem", "text", *place) for place in data.draw(st.lists(places, max_size=5))]
+    places = st.tuples(
+        st.sampled_from(sorted(sheets)), st.integers(1, 8), st.sampled_from(["type", "name", "?"])
+    )
+    comments = [
+        IssueComment("problem", "text", *place) for place in data.draw(st.lists(places, max_size=5))
+    ]
     copy = annotate_workbook(file, comments)
     assert _texts(copy) == _texts(file)
 

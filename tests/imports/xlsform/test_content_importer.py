@@ -35,8 +35,12 @@ from tests.imports.xlsform.workbooks import Rows, csv_with_sections, xlsx
 ROW = {"type": "text", "name": "a", "label": ["A"]}
 
 
-def check(content: Any, name: str = "Homes", *, is_library: bool = False, allows_empty: bool = False) -> Form:
-    return parse_content(EncodedContent(msgspec.json.encode(content), name, is_library, allows_empty))
+def check(
+    content: Any, name: str = "Homes", *, is_library: bool = False, allows_empty: bool = False
+) -> Form:
+    return parse_content(
+        EncodedContent(msgspec.json.encode(content), name, is_library, allows_empty)
+    )
 
 
 def rejection(content: Any) -> FormRejected:
@@ -57,19 +61,27 @@ def elements(xform: str) -> list[str]:
         for child in element:
             yield from walk(child, path)
 
-    return sorted(walk(ElementTree.fromstring(re.sub(r"generated_note_name_\d+", "note", xform)), ""))
+    return sorted(
+        walk(ElementTree.fromstring(re.sub(r"generated_note_name_\d+", "note", xform)), "")
+    )
 
 
 def assert_same(form: Form, again: Form) -> None:
     assert without_ids(again.content) == without_ids(form.content)
     assert again.summary == form.summary
     assert elements(again.xform) == elements(form.xform)
-    assert (again.form_id, again.version, again.row_count) == (form.form_id, form.version, form.row_count)
+    assert (again.form_id, again.version, again.row_count) == (
+        form.form_id,
+        form.version,
+        form.row_count,
+    )
 
 
 def workbook_of(form: Form) -> bytes:
     """The workbook of a form. Content does not have its title, which is the name of the asset."""
-    return write_workbook(content_sheets(form.content, form.title), datetime(2026, 1, 1, tzinfo=UTC))
+    return write_workbook(
+        content_sheets(form.content, form.title), datetime(2026, 1, 1, tzinfo=UTC)
+    )
 
 
 def check_round_trips(data: bytes) -> None:
@@ -81,12 +93,17 @@ def check_round_trips(data: bytes) -> None:
     assert isinstance(again, Form)
     assert again.title == form.title
     for each in (form, again):
-        each.summary["columns"] = sorted(each.summary["columns"])  # content does not tell their order
+        each.summary["columns"] = sorted(
+            each.summary["columns"]
+        )  # content does not tell their order
     assert_same(form, again)
 
 
 @settings(phases=[Phase.generate])  # shrinking takes minutes
-@given(test_any_form.surveys(), st.dictionaries(test_any_form.SHEETS, test_any_form.grids(), max_size=2))
+@given(
+    test_any_form.surveys(),
+    st.dictionaries(test_any_form.SHEETS, test_any_form.grids(), max_size=2),
+)
 def test_any_form_is_restored(survey: list[list[str]], sheets: dict[str, list[list[str]]]) -> None:
     sheets.pop("library", None)
     data = csv_with_sections({**sheets, "survey": survey})
@@ -97,7 +114,9 @@ def test_any_form_is_restored(survey: list[list[str]], sheets: dict[str, list[li
     check_round_trips(data)
 
 
-@pytest.mark.parametrize("sheets", [WORKBOOK, *(sheets for sheets, _ in FORMS.values())], ids=["sample", *FORMS])
+@pytest.mark.parametrize(
+    "sheets", [WORKBOOK, *(sheets for sheets, _ in FORMS.values())], ids=["sample", *FORMS]
+)
 def test_every_feature_is_restored(sheets: dict[str, Rows]) -> None:
     check_round_trips(xlsx(sheets))
 
@@ -121,7 +140,9 @@ def test_library_items_are_accepted_again() -> None:
 # Shapes that are close to content, so that all parts of the check are reached.
 CELLS: st.SearchStrategy[Any] = st.one_of(
     test_any_form.CELLS,
-    st.sampled_from([None, True, 1, 1.5, "", "\x00", "x" * 100_000, 10**20, 1e300, {}, [], [None], {"a": 1}]),
+    st.sampled_from(
+        [None, True, 1, 1.5, "", "\x00", "x" * 100_000, 10**20, 1e300, {}, [], [None], {"a": 1}]
+    ),
     st.lists(st.sampled_from(["A", None, 5, [], {}, ""]), max_size=3),
 )
 KEYS = st.one_of(
@@ -155,8 +176,12 @@ def test_parsed_or_rejected(content: dict[str, Any], is_library: bool, allows_em
         for issue in [*rejected.problems, *rejected.warnings]:
             messages.append(issue.message)
             rows = content.get(issue.sheet or "")
-            is_row = issue.row is not None and issue.sheet != LOCKING  # a profile becomes several rows
-            assert not is_row or 1 <= (issue.row or 0) <= (len(rows) if isinstance(rows, list) else 1)
+            is_row = (
+                issue.row is not None and issue.sheet != LOCKING
+            )  # a profile becomes several rows
+            assert not is_row or 1 <= (issue.row or 0) <= (
+                len(rows) if isinstance(rows, list) else 1
+            )
         assert all(translate(message, language) for message in messages for language in Language)
     else:
         assert form.summary["row_count"] == form.row_count
@@ -186,7 +211,9 @@ def test_rows_are_counted_in_the_content() -> None:
 def test_problem_of_the_compiler_has_its_row() -> None:
     rows = [ROW, {"type": "select_one", "select_from_list_name": "l", "name": "b", "label": ["B"],
                   "parameters": "florb=1"}]  # fmt: skip
-    rejected = rejection({"survey": rows, "choices": [{"list_name": "l", "name": "x", "label": ["X"]}]})
+    rejected = rejection(
+        {"survey": rows, "choices": [{"list_name": "l", "name": "x", "label": ["X"]}]}
+    )
     assert [(each.sheet, each.row) for each in rejected.problems] == [("survey", 2)]
 
 
@@ -210,14 +237,20 @@ def test_other_rejections(content: Any, reason: str | None) -> None:
 def test_empty_content() -> None:
     form = check({"settings": {"style": "pages", "form_title": "T"}}, allows_empty=True)
     assert (form.content["settings"], form.title, form.xform) == ({"style": "pages"}, "T", "")
-    assert [each.code for each in rejection({"settings": {"style": "pages"}}).problems] == ["no_questions"]
+    assert [each.code for each in rejection({"settings": {"style": "pages"}}).problems] == [
+        "no_questions"
+    ]
     assert [each.code for each in rejection({}).problems] == ["no_questions"]
 
 
 def test_vocabulary_is_that_of_the_importer() -> None:
     assert written.TRANSLATED_KEYS == vocabulary.TRANSLATABLE_COLUMNS
     assert written.FILE_SELECT_TYPES == question_types.FILE_SELECT_TYPES
-    assert {*written.PLAIN_SHEETS} == {vocabulary.EXTERNAL_CHOICES, vocabulary.ENTITIES, vocabulary.OSM}
+    assert {*written.PLAIN_SHEETS} == {
+        vocabulary.EXTERNAL_CHOICES,
+        vocabulary.ENTITIES,
+        vocabulary.OSM,
+    }
     assert {
         type_ for type_ in question_types.STANDARD_TYPES
         if question_types.QuestionType(type_).pyxform_type != type_

@@ -12,9 +12,27 @@ from tests.imports.xlsform.workbooks import Rows, xlsx
 SAMPLE = Path(__file__).parent / "content.json"
 WORKBOOK: dict[str, Rows] = {
     "survey": [
-        ["type", "name", "label::English (en)", "label::French (fr)", "required", "relevant", "hxl", "media::image"],
+        [
+            "type",
+            "name",
+            "label::English (en)",
+            "label::French (fr)",
+            "required",
+            "relevant",
+            "hxl",
+            "media::image",
+        ],
         ["begin group", "home", "Home", "Maison"],
-        ["select_one roof or_other", "roof", "Roof?", "Toit ?", "yes", None, "#shelter +type", "roof.png"],
+        [
+            "select_one roof or_other",
+            "roof",
+            "Roof?",
+            "Toit ?",
+            "yes",
+            None,
+            "#shelter +type",
+            "roof.png",
+        ],
         ["select_multiple_from_file towns.csv", "towns", "Towns", None, "${roof} = 'tin'"],
         ["end group"],
         ["begin_kobomatrix", "items", "Items", None],
@@ -23,7 +41,10 @@ WORKBOOK: dict[str, Rows] = {
         ["note", None, "Thank you!", "Merci !"],
         ["start", "begun"],
     ],
-    "choices": [["list_name", "name", "label::English (en)", "colour"], ["roof", "tin", "Tin", "grey"]],
+    "choices": [
+        ["list_name", "name", "label::English (en)", "colour"],
+        ["roof", "tin", "Tin", "grey"],
+    ],
     "settings": [["form_title", "form_id", "version", "style"], ["Homes", "homes", "7", "pages"]],
     "external_choices": [["list_name", "name", "x"], ["town", "t", "1"]],
     "entities": [["list_name", "label"], ["homes", "${roof}"]],
@@ -46,7 +67,9 @@ def content_of(sheets: Mapping[str, Rows]) -> dict[str, Any]:
 
 def test_imported_content() -> None:
     """Content is stored: clients read what was imported long ago. A change of this sample changes it for them."""
-    assert without_ids(content_of(WORKBOOK)) == without_ids(json.loads(SAMPLE.read_text(encoding="utf-8")))
+    assert without_ids(content_of(WORKBOOK)) == without_ids(
+        json.loads(SAMPLE.read_text(encoding="utf-8"))
+    )
 
 
 def test_row_ids_are_unique_over_all_forms() -> None:
@@ -55,13 +78,20 @@ def test_row_ids_are_unique_over_all_forms() -> None:
         "choices": [LIST, *([["x", number, "C"] for number in range(200)])],
     }
     contents = [content_of(sheets) for _ in range(2)]
-    ids = [row["$kuid"] for content in contents for row in [*content["survey"], *content["choices"]]]
+    ids = [
+        row["$kuid"] for content in contents for row in [*content["survey"], *content["choices"]]
+    ]
     assert len(set(ids)) == 800
     assert all(len(kuid) == 9 and kuid.isalnum() for kuid in ids)
 
 
 def test_generated_names() -> None:
-    rows: Rows = [HEADER, ["note", None, "Read this!"], ["note", None, "Read this!"], ["note", None, "1st"]]
+    rows: Rows = [
+        HEADER,
+        ["note", None, "Read this!"],
+        ["note", None, "Read this!"],
+        ["note", None, "1st"],
+    ]
     survey = content_of({"survey": rows})["survey"]
     assert [row["$autoname"] for row in survey] == ["Read_this", "Read_this_2", "_1st"]
 

@@ -24,8 +24,14 @@ class Expected(NamedTuple):
 FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
     "text": (book("text|a|A"), Expected(1, ["A"], 'type="string"')),
     "numbers": (book("integer|a|A", "decimal|b|B"), Expected(2, ["A", "B"], 'type="decimal"')),
-    "dates": (book("date|a|A", "time|b|B", "dateTime|c|C"), Expected(3, ["A", "B", "C"], 'type="dateTime"')),
-    "range": (book("range|a|A|start=0 end=10 step=2", columns="parameters"), Expected(1, ["A"], "<range")),
+    "dates": (
+        book("date|a|A", "time|b|B", "dateTime|c|C"),
+        Expected(3, ["A", "B", "C"], 'type="dateTime"'),
+    ),
+    "range": (
+        book("range|a|A|start=0 end=10 step=2", columns="parameters"),
+        Expected(1, ["A"], "<range"),
+    ),
     "note": (book("note|n|Read this", "text|a|A"), Expected(1, ["A"])),
     "point": (book("geopoint|a|A"), Expected(1, ["A"], 'type="geopoint"', geo=True)),
     "point at the start": (book("start-geopoint|s", "text|a|A"), Expected(1, ["A"])),
@@ -38,8 +44,14 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
         Expected(4, ["A", "B", "C", "D"], 'mediatype="image/*"'),
     ),
     "select one": (book("select_one yes_no|a|A", choices=YES_NO), Expected(1, ["A"], "<select1")),
-    "select many": (book("select_multiple yes_no|a|A", choices=YES_NO), Expected(1, ["A"], "<select ")),
-    "or other": (book("select_one yes_no or_other|a|A", choices=YES_NO), Expected(1, ["A"], "a_other")),
+    "select many": (
+        book("select_multiple yes_no|a|A", choices=YES_NO),
+        Expected(1, ["A"], "<select "),
+    ),
+    "or other": (
+        book("select_one yes_no or_other|a|A", choices=YES_NO),
+        Expected(1, ["A"], "a_other"),
+    ),
     "cascade": (
         book(
             "select_one region|r|Region",
@@ -62,8 +74,14 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
         ),
         Expected(2, ["State", "Town"], "instance('town')"),
     ),
-    "group": (book("begin group|g|G", "text|a|A", "end group"), Expected(1, ["A"], 'ref="/data/g"')),
-    "repeat": (book("begin repeat|r|R", "text|a|A", "end repeat"), Expected(2, ["R", "A"], "<repeat")),
+    "group": (
+        book("begin group|g|G", "text|a|A", "end group"),
+        Expected(1, ["A"], 'ref="/data/g"'),
+    ),
+    "repeat": (
+        book("begin repeat|r|R", "text|a|A", "end repeat"),
+        Expected(2, ["R", "A"], "<repeat"),
+    ),
     "repeat inside a group": (
         book("begin group|g|G", "begin repeat|r|R", "text|a|A", "end repeat", "end group"),
         Expected(2, ["R", "A"], "/data/g/r"),
@@ -89,7 +107,9 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
         ),
     ),
     "same name in two groups": (
-        book("begin group|g|G", "text|a|A", "end group", "begin group|h|H", "text|a|B", "end group"),
+        book(
+            "begin group|g|G", "text|a|A", "end group", "begin group|h|H", "text|a|B", "end group"
+        ),
         Expected(2, ["A", "B"], "/data/h/a"),
     ),
     "calculation": (
@@ -97,12 +117,22 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
         Expected(2, ["A"], "calculate="),
     ),
     "condition and constraint": (
-        book("integer|a|A||. > 0|yes", "text|b|B|${a} > 5 and ${a} < 10", columns="relevant|constraint|required"),
+        book(
+            "integer|a|A||. > 0|yes",
+            "text|b|B|${a} > 5 and ${a} < 10",
+            columns="relevant|constraint|required",
+        ),
         Expected(2, ["A", "B"], "relevant="),
     ),
     "two languages": (
         book("text|a|A|B", header="type|name|label::English (en)|label::French (fr)"),
-        Expected(1, ["A"], "<translation", languages=("English (en)", "French (fr)"), default="English (en)"),
+        Expected(
+            1,
+            ["A"],
+            "<translation",
+            languages=("English (en)", "French (fr)"),
+            default="English (en)",
+        ),
     ),
     "a default language": (
         book(
@@ -110,7 +140,9 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
             header="type|name|label::English (en)|label::French (fr)",
             settings=["default_language", "French (fr)"],
         ),
-        Expected(1, ["B"], "French", languages=("French (fr)", "English (en)"), default="French (fr)"),
+        Expected(
+            1, ["B"], "French", languages=("French (fr)", "English (en)"), default="French (fr)"
+        ),
     ),
     "a language in the choices only": (
         book(
@@ -118,9 +150,14 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
             header="type|name|label::English (en)",
             choices=["list_name|name|label::English (en)|label::Arabic (ar)", "x|1|One|واحد"],
         ),
-        Expected(1, ["A"], "Arabic", languages=("English (en)", "Arabic (ar)"), default="English (en)"),
+        Expected(
+            1, ["A"], "Arabic", languages=("English (en)", "Arabic (ar)"), default="English (en)"
+        ),
     ),
-    "media of a label": (book("text|a|A|a.png", columns="media::image"), Expected(1, ["A"], "jr://images/a.png")),
+    "media of a label": (
+        book("text|a|A|a.png", columns="media::image"),
+        Expected(1, ["A"], "jr://images/a.png"),
+    ),
     "hints and appearance": (
         book("text|a|A|Help|multiline", columns="hint|appearance"),
         Expected(1, ["A"], 'appearance="multiline"'),
@@ -153,7 +190,14 @@ def test_feature(feature: str) -> None:
     form = parse_workbook(xlsx(sheets), "corpus.xlsx")
     assert isinstance(form, Form)
     summary: dict[str, Any] = form.summary
-    assert set(summary) == {"geo", "labels", "columns", "languages", "row_count", "default_translation"}
+    assert set(summary) == {
+        "geo",
+        "labels",
+        "columns",
+        "languages",
+        "row_count",
+        "default_translation",
+    }
     assert (summary["row_count"], summary["labels"], summary["geo"]) == (
         expected.row_count,
         expected.labels,

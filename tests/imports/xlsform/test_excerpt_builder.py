@@ -59,10 +59,20 @@ def rows_of(excerpt: SheetExcerpt) -> list[int]:
 
 def test_issues_without_a_cell_or_a_row() -> None:
     survey = sheet("survey", ("type", "name"), ("text", "a"), ("text", "b"))
-    issues = [issue(2), issue(3, "label"), issue(None), issue(1, "name"), issue(99, "name"), issue(2, None, "gone")]
+    issues = [
+        issue(2),
+        issue(3, "label"),
+        issue(None),
+        issue(1, "name"),
+        issue(99, "name"),
+        issue(2, None, "gone"),
+    ]
     [excerpt] = build_excerpts([survey], issues, [])
     assert excerpt.header.marks == [IssueMark("problem", 3, 1)]
-    assert [row.marks for row in excerpt.rows] == [[IssueMark("problem", 0, None)], [IssueMark("problem", 1, None)]]
+    assert [row.marks for row in excerpt.rows] == [
+        [IssueMark("problem", 0, None)],
+        [IssueMark("problem", 1, None)],
+    ]
 
 
 def test_columns_with_issues_are_shown_before_others() -> None:
@@ -72,7 +82,10 @@ def test_columns_with_issues_are_shown_before_others() -> None:
     assert excerpt.columns == ["A", "B", "C", "D", "E", "AE"]
     [excerpt] = build_excerpts([survey], [issue(2, name) for name in names], [])
     assert len(excerpt.columns) == MAX_COLUMNS
-    assert [mark.cell for mark in excerpt.rows[0].marks] == [*range(MAX_COLUMNS), *[None] * (40 - MAX_COLUMNS)]
+    assert [mark.cell for mark in excerpt.rows[0].marks] == [
+        *range(MAX_COLUMNS),
+        *[None] * (40 - MAX_COLUMNS),
+    ]
 
 
 def test_excerpts_of_huge_sheets_are_small() -> None:
@@ -86,8 +99,12 @@ def test_excerpts_of_huge_sheets_are_small() -> None:
 
 
 @given(st.dictionaries(SHEETS, grids(), max_size=4), surveys())
-def test_marked_cells_are_those_of_the_file(sheets: dict[str, list[list[str]]], survey: list[list[str]]) -> None:
-    data = csv_with_sections({"survey": survey, **{name: rows for name, rows in sheets.items() if name != "library"}})
+def test_marked_cells_are_those_of_the_file(
+    sheets: dict[str, list[list[str]]], survey: list[list[str]]
+) -> None:
+    data = csv_with_sections(
+        {"survey": survey, **{name: rows for name, rows in sheets.items() if name != "library"}}
+    )
     issues: dict[str, Any]
     try:
         parsed = parse_workbook(data, "any")
@@ -101,7 +118,9 @@ def test_marked_cells_are_those_of_the_file(sheets: dict[str, list[list[str]]], 
         file_rows = texts[excerpt.sheet]
         for row in (excerpt.header, *excerpt.rows):
             in_file = [file_rows[row.row][i : i + 1] for i in map(_column_number, excerpt.columns)]
-            assert row.cells == [truncate(found[0], MAX_CELL_CHARS) if found else "" for found in in_file]
+            assert row.cells == [
+                truncate(found[0], MAX_CELL_CHARS) if found else "" for found in in_file
+            ]
             for mark in row.marks:
                 marked.add((mark.kind, mark.index))
                 about = issues[mark.kind][mark.index]

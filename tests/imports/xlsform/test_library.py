@@ -40,7 +40,9 @@ def test_blocks_questions_and_tags() -> None:
 def library_of(questions: list[list[object]], choices: list[list[object]]) -> Library:
     header: list[object] = ["type", "name", "label"]
     lists: list[object] = ["list_name", "name", "label"]
-    library = parse_workbook(xlsx({"library": [header, *questions], "choices": [lists, *choices]}), "library")
+    library = parse_workbook(
+        xlsx({"library": [header, *questions], "choices": [lists, *choices]}), "library"
+    )
     assert isinstance(library, Library)
     return library
 

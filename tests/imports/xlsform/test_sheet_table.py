@@ -39,16 +39,25 @@ def test_spelling(header: str, key: str, language: str | None) -> None:
     assert (column.key, column.language) == (key, language)
 
 
-@pytest.mark.parametrize("header", [header for header, *_ in SPELLINGS if "odk" not in header and header != "jr"])
+@pytest.mark.parametrize(
+    "header", [header for header, *_ in SPELLINGS if "odk" not in header and header != "jr"]
+)
 def test_xform_is_the_same_as_from_pyxform(header: str) -> None:
     """pyxform fails on `jr`, and does not understand `bind:odk:length`: it would write a Python dictionary."""
-    data = xlsx({"survey": [[*HEADER, header], [*GOOD, "1 = 1"]], "settings": [["form_title", "form_id"], ["T", "t"]]})
+    data = xlsx(
+        {
+            "survey": [[*HEADER, header], [*GOOD, "1 = 1"]],
+            "settings": [["form_title", "form_id"], ["T", "t"]],
+        }
+    )
     form = parse_workbook(data, "form")
     assert isinstance(form, Form)
     assert form.xform == convert(data, file_type=".xlsx", pretty_print=False).xform
 
 
-@pytest.mark.parametrize(("blank", "names"), [(0, ["good", "more"]), (60, ["good", "more"]), (61, ["good"])])
+@pytest.mark.parametrize(
+    ("blank", "names"), [(0, ["good", "more"]), (60, ["good", "more"]), (61, ["good"])]
+)
 def test_many_blank_rows_end_a_sheet(blank: int, names: list[str]) -> None:
     data = xlsx({"survey": [HEADER, GOOD, *([] for _ in range(blank)), ["text", "more", "More"]]})
     form = parse_workbook(data, "form")
@@ -59,7 +68,9 @@ def test_many_blank_rows_end_a_sheet(blank: int, names: list[str]) -> None:
 
 @pytest.mark.parametrize("dash", ["--", "-", "–", "—", "−", "‑‑", "－", "―"])
 def test_dashes_of_kobotoolbox_columns(dash: str) -> None:
-    survey = parse_headers("survey", [f"Kobo{dash}locking‑profile", f"kobo{dash}matrix_list", f"other{dash}column"])
+    survey = parse_headers(
+        "survey", [f"Kobo{dash}locking‑profile", f"kobo{dash}matrix_list", f"other{dash}column"]
+    )
     assert [column.key for column in survey if column] == [
         "kobo--locking-profile", "kobo--matrix_list", f"other{dash}column",
     ]  # fmt: skip
@@ -68,10 +79,14 @@ def test_dashes_of_kobotoolbox_columns(dash: str) -> None:
     assert (setting.key, setting.known) == ("kobo--lock_all", True)
 
 
-@pytest.mark.parametrize("header", ["tag:subject:fungus", "tag::subject:fungus", "Tag: subject:fungus"])
+@pytest.mark.parametrize(
+    "header", ["tag:subject:fungus", "tag::subject:fungus", "Tag: subject:fungus"]
+)
 @pytest.mark.parametrize("other", ["hint:French", "hint::French"])
 def test_tags_of_a_library(header: str, other: str) -> None:
-    library = parse_workbook(xlsx({"library": [[*HEADER, header, other], [*GOOD, "yes", "Ici"]]}), "form")
+    library = parse_workbook(
+        xlsx({"library": [[*HEADER, header, other], [*GOOD, "yes", "Ici"]]}), "form"
+    )
     assert isinstance(library, Library)
     (item,) = library.blocks
     assert item.tags == ["subject:fungus"]

@@ -10,16 +10,34 @@ from fieldgate.imports.xlsform import Form, parse_workbook
 from fieldgate.imports.xlsform.summary import summarise
 from tests.imports.xlsform.workbooks import Rows, csv_with_sections
 
-COUNTED = ["text", "integer", "geopoint", "gps", "geotrace", "geoshape", "date", "acknowledge", "photo"]
+COUNTED = [
+    "text",
+    "integer",
+    "geopoint",
+    "gps",
+    "geotrace",
+    "geoshape",
+    "date",
+    "acknowledge",
+    "photo",
+]
 NOT_COUNTED = ["note", "start", "today", "end", "deviceid", "username", "start-geopoint"]
 GEOGRAPHIC = {"geopoint", "gps", "geotrace", "geoshape"}
 LANGUAGES = ["English (en)", "French (fr)", "Arabic (ar)", "Spanish (es)"]
 
 types = st.lists(st.sampled_from(COUNTED + NOT_COUNTED), min_size=1, max_size=12)
-columns = st.lists(st.sampled_from(["hint", "relevant", "required", "appearance", "default"]), unique=True)
+columns = st.lists(
+    st.sampled_from(["hint", "relevant", "required", "appearance", "default"]), unique=True
+)
 languages = st.lists(st.sampled_from(LANGUAGES), unique=True, min_size=1, max_size=4)
 
-FILLED = {"hint": "Look here", "relevant": "1 = 1", "required": "yes", "appearance": "w1", "default": "x"}
+FILLED = {
+    "hint": "Look here",
+    "relevant": "1 = 1",
+    "required": "yes",
+    "appearance": "w1",
+    "default": "x",
+}
 
 
 def summary(survey: Rows, settings: Rows = ()) -> dict[str, Any]:
@@ -33,7 +51,8 @@ def summary(survey: Rows, settings: Rows = ()) -> dict[str, Any]:
 def survey_of(chosen: list[str], extra: list[str] | None = None) -> list[list[str]]:
     extra = extra or []
     rows = [
-        [kind, f"q{index}", f"Question {index}", *(FILLED[key] for key in extra)] for index, kind in enumerate(chosen)
+        [kind, f"q{index}", f"Question {index}", *(FILLED[key] for key in extra)]
+        for index, kind in enumerate(chosen)
     ]
     return [["type", "name", "label", *extra], *rows]
 
@@ -59,7 +78,10 @@ def test_default_language_is_first(languages: list[str], data: st.DataObject) ->
     default = data.draw(st.sampled_from(languages))
     header = ["type", "name", *(f"label::{language}" for language in languages)]
     found = summary([header, ["text", "a", *languages]], [["default_language"], [default]])
-    assert found["languages"] == [default, *(language for language in languages if language != default)]
+    assert found["languages"] == [
+        default,
+        *(language for language in languages if language != default),
+    ]
     assert found["default_translation"] == default
     assert found["labels"] == [default]
 

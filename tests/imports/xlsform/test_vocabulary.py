@@ -37,7 +37,16 @@ from tests.imports.xlsform.workbooks import xlsx
 # Fields of pyxform's classes that are not columns, but parts of the form that pyxform builds.
 BUILT_BY_PYXFORM = frozenset(
     {
-        *("actions", "bind", "children", "choices", "control", "entity_version", "extra_data", "file_name"),
+        *(
+            "actions",
+            "bind",
+            "children",
+            "choices",
+            "control",
+            "entity_version",
+            "extra_data",
+            "file_name",
+        ),
         *("hint", "instance", "itemset", "label", "media", "parent", "query", "type", "attribute"),
         *("setgeopoint_by_triggering_ref", "setvalues_by_triggering_ref", "sms_field"),
     }
@@ -105,7 +114,11 @@ def test_fields_of_pyxform_are_columns_or_built_by_it(sheet: str, fields: tuple[
 
 
 def test_columns_of_kobotoolbox_are_not_in_pyxform() -> None:
-    assert not KOBO_COLUMNS & {*aliases.survey_header, *aliases.list_header, *aliases.settings_header}
+    assert not KOBO_COLUMNS & {
+        *aliases.survey_header,
+        *aliases.list_header,
+        *aliases.settings_header,
+    }
 
 
 def test_sheets_of_pyxform_are_known() -> None:
@@ -134,8 +147,12 @@ def test_translatable_columns_of_pyxform_are_translatable() -> None:
 
 
 def test_yes_and_no_of_pyxform_are_known() -> None:
-    assert {word for word, value in aliases.yes_no.items() if value != (word.lower() in TRUE_WORDS)} == set()
-    assert {word for word, value in aliases.yes_no.items() if value == (word.lower() in FALSE_WORDS)} == set()
+    assert {
+        word for word, value in aliases.yes_no.items() if value != (word.lower() in TRUE_WORDS)
+    } == set()
+    assert {
+        word for word, value in aliases.yes_no.items() if value == (word.lower() in FALSE_WORDS)
+    } == set()
 
 
 @pytest.mark.parametrize("spelling", QUESTION_TYPE_DICT)
@@ -145,7 +162,9 @@ def test_types_of_pyxform_are_known(spelling: str) -> None:
     assert found.name in STANDARD_TYPES | LIST_TYPES | FILE_SELECT_TYPES
 
 
-@pytest.mark.parametrize("spelling", [name for name in QUESTION_TYPE_DICT if "select" not in name and name != "rank"])
+@pytest.mark.parametrize(
+    "spelling", [name for name in QUESTION_TYPE_DICT if "select" not in name and name != "rank"]
+)
 def test_spellings_of_a_type_compile_to_the_same(spelling: str) -> None:
     found = parse_question_type(spelling)
     assert found is not None
@@ -194,5 +213,7 @@ def test_types_without_a_control_in_pyxform_need_no_label() -> None:
         ("select_multiple_from_file", constants.ParametersSelectFromFile),
     ],
 )
-def test_parameters_of_pyxform_are_known(name: str, parameters: type[constants.ParametersText]) -> None:
+def test_parameters_of_pyxform_are_known(
+    name: str, parameters: type[constants.ParametersText]
+) -> None:
     assert PARAMETERS[name].keys() == {parameter.value for parameter in parameters}

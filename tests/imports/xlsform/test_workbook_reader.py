@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from fieldgate.imports.upload import looks_like_workbook
 from fieldgate.imports.xlsform import Form, FormRejected, parse_workbook, workbook_reader
 from fieldgate.imports.xlsform.workbook_reader import read_workbook
-from tests.imports.xlsform.workbooks import Rows, csv_text, csv_with_sections, ods, ole2, xls, xlsm, xlsx
+from tests.imports.xlsform.workbooks import (
+    Rows,
+    csv_text,
+    csv_with_sections,
+    ods,
+    ole2,
+    xls,
+    xlsm,
+    xlsx,
+)
 
 SHEETS: Mapping[str, Rows] = {
     "survey": [["type", "name", "label"], ["select_one colour", "paint", "Peinture préférée"]],
@@ -48,7 +57,9 @@ def _without_ids(value: Any) -> Any:
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
-    data = csv_text([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(encoding)
+    data = csv_text([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(
+        encoding
+    )
     form = parse_workbook(data, "plain")
     assert looks_like_workbook(data)
     assert isinstance(form, Form)
@@ -56,7 +67,18 @@ def test_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
 
 
 def test_cells_are_formatted_as_by_pyxform() -> None:
-    values = [12, 3.0, 2.5, True, False, datetime(2024, 5, 6, 7, 8), date(2024, 5, 6), time(7, 8), " a\u00a0b ", None]
+    values = [
+        12,
+        3.0,
+        2.5,
+        True,
+        False,
+        datetime(2024, 5, 6, 7, 8),
+        date(2024, 5, 6),
+        time(7, 8),
+        " a\u00a0b ",
+        None,
+    ]
     texts = read_workbook(xlsx({"any": [values]}))[0].rows[0][1]
     assert texts == [
         "12",
@@ -76,14 +98,17 @@ def test_characters_that_xml_does_not_allow_are_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("write", "use_first_reader"), [(xlsx, True), (xlsx, False), (xls, True), (xls, False), (ods, True)]
+    ("write", "use_first_reader"),
+    [(xlsx, True), (xlsx, False), (xls, True), (xls, False), (ods, True)],
 )
 def test_sheets_end_at_their_last_cell_with_content(
     write: Callable[[Mapping[str, Rows]], bytes], use_first_reader: bool
 ) -> None:
     blank: Rows = [[" "] * 9] * 9
     rows: Rows = [*blank[:2], [None, "a", 0, " "], [" "], [None, None, "b"], *blank]
-    survey, choices = read_workbook(write({"survey": blank, "choices": rows}), use_first_reader=use_first_reader)
+    survey, choices = read_workbook(
+        write({"survey": blank, "choices": rows}), use_first_reader=use_first_reader
+    )
     assert survey.rows == []
     assert choices.rows == [(1, []), (2, []), (3, ["", "a", "0"]), (4, []), (5, ["", "", "b"])]
 
@@ -120,7 +145,9 @@ def test_encrypted_workbook() -> None:
 @both_readers
 @pytest.mark.parametrize("write", [xlsx, xls, csv_with_sections])
 def test_limits(
-    write: Callable[[Mapping[str, Rows]], bytes], use_first_reader: bool, monkeypatch: pytest.MonkeyPatch
+    write: Callable[[Mapping[str, Rows]], bytes],
+    use_first_reader: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workbook_reader, "MAX_ROWS", 5)
     monkeypatch.setattr(workbook_reader, "MAX_COLUMNS", 5)

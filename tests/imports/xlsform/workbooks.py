@@ -29,14 +29,25 @@ _GENERAL, _DATE_AND_TIME = range(len(_XLS_FORMATS))
 
 def xlsm(sheets: Mapping[str, Rows]) -> bytes:
     """The same with macros, as Excel saves it: another content type, and a part with macros."""
-    plain, macros = "openxmlformats-officedocument.spreadsheetml.sheet.main", "ms-excel.sheet.macroEnabled.main"
+    plain, macros = (
+        "openxmlformats-officedocument.spreadsheetml.sheet.main",
+        "ms-excel.sheet.macroEnabled.main",
+    )
     program = '<Default Extension="bin" ContentType="application/vnd.ms-office.vbaProject"/>'
     file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(xlsx(sheets))) as book, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        zipfile.ZipFile(io.BytesIO(xlsx(sheets))) as book,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for name in book.namelist():
             data = book.read(name)
             if name == "[Content_Types].xml":
-                data = data.decode().replace(plain, macros).replace("</Types>", f"{program}</Types>").encode()
+                data = (
+                    data.decode()
+                    .replace(plain, macros)
+                    .replace("</Types>", f"{program}</Types>")
+                    .encode()
+                )
             archive.writestr(name, data)
         archive.writestr("xl/vbaProject.bin", ole2("PROJECT", b"Module=Module1\r\n"))
     return file.getvalue()
@@ -53,9 +64,14 @@ def rich_text_xlsx(sheets: Mapping[str, Rows]) -> bytes:
         parts[f"rich-text-{len(parts)}"] = runs
         return f"rich-text-{len(parts) - 1}"
 
-    plain = xlsx({name: [[mark(value) for value in row] for row in rows] for name, rows in sheets.items()})
+    plain = xlsx(
+        {name: [[mark(value) for value in row] for row in rows] for name, rows in sheets.items()}
+    )
     file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(plain)) as book, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        zipfile.ZipFile(io.BytesIO(plain)) as book,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for name in book.namelist():
             data = book.read(name).decode()
             for marker, runs in parts.items():
@@ -70,7 +86,9 @@ def csv_text(rows: Rows, separator: str = ",") -> str:
 
 def csv_with_sections(sheets: Mapping[str, Rows]) -> bytes:
     """Several sheets in one CSV file, as XLSForm's tools write them."""
-    return "\n".join(f"{name}\n{csv_text([['', *row] for row in rows])}" for name, rows in sheets.items()).encode()
+    return "\n".join(
+        f"{name}\n{csv_text([['', *row] for row in rows])}" for name, rows in sheets.items()
+    ).encode()
 
 
 def ods(sheets: Mapping[str, Rows]) -> bytes:
@@ -110,7 +128,9 @@ def xls(sheets: Mapping[str, Rows], extent: tuple[int, int] | None = None) -> by
     length = len(start) + len(end) + sum(4 + 8 + 2 * len(name) for name in sheets)
     directory = b""
     for name, body in zip(sheets, bodies, strict=True):
-        directory += _record(0x0085, struct.pack("<IHBB", length, 0, len(name), 1) + name.encode("utf-16-le"))
+        directory += _record(
+            0x0085, struct.pack("<IHBB", length, 0, len(name), 1) + name.encode("utf-16-le")
+        )
         length += len(body)
     return ole2("Workbook", start + directory + end + b"".join(bodies))
 
@@ -130,7 +150,9 @@ def ole2(name: str, stream: bytes) -> bytes:
     )
     header += struct.pack("<108I", *([0xFFFFFFFF] * 108))
     allocation = struct.pack("<128I", *chain, *([0xFFFFFFFF] * (128 - len(chain))))
-    entries = _ole2_entry("Root Entry", 5, 1, 0xFFFFFFFE, 0) + _ole2_entry(name, 2, 0xFFFFFFFF, 2, len(stream))
+    entries = _ole2_entry("Root Entry", 5, 1, 0xFFFFFFFE, 0) + _ole2_entry(
+        name, 2, 0xFFFFFFFF, 2, len(stream)
+    )
     return header + allocation + entries.ljust(512, b"\0") + stream.ljust(sectors * 512, b"\0")
 
 
@@ -138,16 +160,39 @@ def _ole2_entry(name: str, kind: int, child: int, start: int, size: int) -> byte
     text = name.encode("utf-16-le")
     none = 0xFFFFFFFF
     return struct.pack(
-        "<64sHBBIII16sI8s8sIQ", text, len(text) + 2, kind, 1, none, none, child, b"", 0, b"", b"", start, size
+        "<64sHBBIII16sI8s8sIQ",
+        text,
+        len(text) + 2,
+        kind,
+        1,
+        none,
+        none,
+        child,
+        b"",
+        0,
+        b"",
+        b"",
+        start,
+        size,
     )
 
 
 def _biff_sheet(rows: Rows, extent: tuple[int, int] | None) -> bytes:
     cells = b"".join(
-        _biff_cell(y, x, value) for y, row in enumerate(rows) for x, value in enumerate(row) if value is not None
+        _biff_cell(y, x, value)
+        for y, row in enumerate(rows)
+        for x, value in enumerate(row)
+        if value is not None
     )
-    dimensions = _record(0x0200, struct.pack("<IIHHH", 0, extent[0], 0, extent[1], 0)) if extent else b""
-    return _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0)) + dimensions + cells + _record(0x000A)
+    dimensions = (
+        _record(0x0200, struct.pack("<IIHHH", 0, extent[0], 0, extent[1], 0)) if extent else b""
+    )
+    return (
+        _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0))
+        + dimensions
+        + cells
+        + _record(0x000A)
+    )
 
 
 def _biff_cell(y: int, x: int, value: object) -> bytes:

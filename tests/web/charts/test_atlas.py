@@ -17,7 +17,10 @@ COUNTRIES = files("fieldgate.db.migrations") / "seeds" / "countries.csv"
 
 
 def _paths() -> dict[str, str]:
-    return {path.get("id", ""): path.get("d", "") for path in ElementTree.fromstring(world_svg()).iter(f"{SVG}path")}
+    return {
+        path.get("id", ""): path.get("d", "")
+        for path in ElementTree.fromstring(world_svg()).iter(f"{SVG}path")
+    }
 
 
 def test_file_has_one_shape_for_each_country_with_an_outline() -> None:
@@ -29,7 +32,11 @@ def test_file_has_one_shape_for_each_country_with_an_outline() -> None:
 
 def test_every_independent_country_has_a_place() -> None:
     with COUNTRIES.open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["independent"] == "true" and row["record_type"] == "1"]
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if row["independent"] == "true" and row["record_type"] == "1"
+        ]
     known = {row["iso3"] for row in rows if row["iso3"] and row["is_deprecated"] == "false"}
     assert len(known) > 185
     assert known - set(world_places()) == set()

@@ -3,14 +3,26 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.web.charts.timeline import CHART_WIDTH, MAX_LABELS, TOP, TimelineValue, build_timeline
+from fieldgate.web.charts.timeline import (
+    CHART_WIDTH,
+    MAX_LABELS,
+    TOP,
+    TimelineValue,
+    build_timeline,
+)
 
 numbers = st.lists(st.integers(0, 10**12), max_size=150)
 
 
 def values(counts: list[int]) -> list[TimelineValue]:
     return [
-        TimelineValue(label=str(2000 + place), value=count, text=f"{count}", value_text=f"{count}", href=f"?{place}")
+        TimelineValue(
+            label=str(2000 + place),
+            value=count,
+            text=f"{count}",
+            value_text=f"{count}",
+            href=f"?{place}",
+        )
         for place, count in enumerate(counts)
     ]
 

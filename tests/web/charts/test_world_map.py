@@ -45,20 +45,29 @@ def test_focus_is_in_view(chosen: list[str], data: st.DataObject) -> None:
 def test_labels_do_not_overlap_and_are_in_view(chosen: list[str]) -> None:
     found = make_map(*chosen, focus=tuple(chosen), has_labels=True)
     boxes = [
-        (label.x - found.font_size * 0.8, label.y, label.x + found.font_size * 0.8, label.y + found.font_size)
+        (
+            label.x - found.font_size * 0.8,
+            label.y,
+            label.x + found.font_size * 0.8,
+            label.y + found.font_size,
+        )
         for label in found.labels
     ]
     for place, one in enumerate(boxes):
         assert found.left <= one[0]
         assert one[2] <= found.left + found.width
         for other in boxes[place + 1 :]:
-            assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+            assert (
+                one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+            )
 
 
 def test_small_countries_are_dots_on_the_world_and_shapes_when_near() -> None:
     assert [mark.iso3 for mark in make_map("LUX").dots] == ["LUX"]
     assert [mark.iso3 for mark in make_map("LUX", focus=("LUX",)).shapes] == ["LUX"]
-    assert [mark.iso3 for mark in make_map("MDV", focus=("MDV",)).dots] == ["MDV"], "it has no outline"
+    assert [mark.iso3 for mark in make_map("MDV", focus=("MDV",)).dots] == ["MDV"], (
+        "it has no outline"
+    )
 
 
 def test_islands_of_the_pacific_are_together() -> None:

@@ -30,7 +30,11 @@ CONTENT: dict[str, Any] = {
 
 def summary(content: dict[str, Any]) -> dict[str, Any]:
     names = [name for name in content.get("translations", []) if name]
-    return {**CheckedContent.empty("survey").summary, "row_count": len(content["survey"]), "languages": names}
+    return {
+        **CheckedContent.empty("survey").summary,
+        "row_count": len(content["survey"]),
+        "languages": names,
+    }
 
 
 class AssetWorld:
@@ -40,11 +44,15 @@ class AssetWorld:
         self.service = service
         self._store = AssetStore(service.database, service.data_versions)
 
-    async def user(self, username: str = "", language: str = "en", **details: Any) -> tuple[int, PageClient]:
+    async def user(
+        self, username: str = "", language: str = "en", **details: Any
+    ) -> tuple[int, PageClient]:
         _, number = await self.service.create_user(username, **details)
         return number, await PageClient.logged_in(self.service, number, language)
 
-    async def create(self, owner: int, content: dict[str, Any] | None = None, **details: Any) -> str:
+    async def create(
+        self, owner: int, content: dict[str, Any] | None = None, **details: Any
+    ) -> str:
         """Create an asset and return its path."""
         content = CONTENT if content is None else content
         values = {"asset_type": "survey", "name": "Household survey", **details}
@@ -66,7 +74,9 @@ class AssetWorld:
         assert row is not None
         return int(row.id)
 
-    async def add_version(self, path: str, content: dict[str, Any], file_name: str | None = None) -> None:
+    async def add_version(
+        self, path: str, content: dict[str, Any], file_name: str | None = None
+    ) -> None:
         async with self.service.database.transaction() as connection:
             file_id = None
             if file_name is not None:
@@ -74,11 +84,20 @@ class AssetWorld:
                 file_id = (await connection.execute(inserted)).scalar_one()
             row = await self._store.find(connection, path.split("/")[-2])
             assert row is not None
-            version = NewVersion(content=content, summary=summary(content), xform="<xform/>", file_id=file_id)
+            version = NewVersion(
+                content=content, summary=summary(content), xform="<xform/>", file_id=file_id
+            )
             await self._store.add_version(connection, row, version)
 
-    async def share(self, owner: int, path: str, username: str, permission: str = "view_asset") -> None:
+    async def share(
+        self, owner: int, path: str, username: str, permission: str = "view_asset"
+    ) -> None:
         token = await self.service.store.issue_token(owner, IssuedBy.COMMAND, None)
-        body, headers = {"user": username, "permission": permission}, {"Authorization": f"Token {token}"}
-        response = await self.service.request("POST", f"{path}permission-assignments/", json=body, headers=headers)
+        body, headers = (
+            {"user": username, "permission": permission},
+            {"Authorization": f"Token {token}"},
+        )
+        response = await self.service.request(
+            "POST", f"{path}permission-assignments/", json=body, headers=headers
+        )
         assert response.status_code == 201, response.text

@@ -51,7 +51,9 @@ async def test_list_shows_facts_about_each_asset(world: AssetWorld) -> None:
     page = await client.get(LIST)
     text = visible_text(page.text)
     assert "2 forms and collections" in text
-    assert re.search(r"Household survey Form You 4 English and Arabic \S+ \S+ ago Only you", text), text
+    assert re.search(
+        r"Household survey Form You 4 English and Arabic \S+ \S+ ago Only you", text
+    ), text
     assert re.search(r"Library Collection You 0 items – .* Only you", text), text
     assert f'<a href="{path}">' in page.text
     parse(page.text)
@@ -62,7 +64,9 @@ async def test_create_a_collection_and_undo(world: AssetWorld) -> None:
     refused = await client.submit(LIST, "create_collection", {"name": "  "})
     assert refused.status_code == 400
     assert "Enter a name for the collection." in visible_text(refused.text)
-    page = await client.submit_and_follow(LIST, "create_collection", {"name": "Shared <b>questions</b>"})
+    page = await client.submit_and_follow(
+        LIST, "create_collection", {"name": "Shared <b>questions</b>"}
+    )
     assert "The collection “Shared <b>questions</b>” was created." in visible_text(page.text)
     assert "This collection is empty" in visible_text(page.text)
     after = await client.submit_and_follow(page.request.url.path, "delete", {"confirm": "yes"})
@@ -78,7 +82,16 @@ async def test_preview(world: AssetWorld) -> None:
     page = await client.get(path)
     text = visible_text(page.text)
     assert "Group · In" not in text
-    for part in ("Home", "1 One choice · Required", "Roof?", "Look up", "Tin", "Mud", "2 Whole number", "Rooms?"):
+    for part in (
+        "Home",
+        "1 One choice · Required",
+        "Roof?",
+        "Look up",
+        "Tin",
+        "Mud",
+        "2 Whole number",
+        "Rooms?",
+    ):
         assert part in text, part
     assert "Shown if “Roof?” = “Tin”" in text
     assert "${roof}" not in text
@@ -135,7 +148,9 @@ async def test_publishing(world: AssetWorld) -> None:
     await world.share(owner, path, "viewer")
 
     async def texts() -> tuple[str, str]:
-        return visible_text((await client.get(path)).text), visible_text((await viewer.get(path)).text)
+        return visible_text((await client.get(path)).text), visible_text(
+            (await viewer.get(path)).text
+        )
 
     async def newest() -> str:
         version = (await client.get(f"{path}?format=json")).json()["version_id"]
@@ -160,7 +175,9 @@ async def test_publishing(world: AssetWorld) -> None:
         assert "Version 2 is published: people should use it." in text
         assert text.count(" published") == 2  # also beside the version
     archived = await client.submit_and_follow(path, "archive", {})
-    assert "This form is archived: people should not use it any more." in visible_text(archived.text)
+    assert "This form is archived: people should not use it any more." in visible_text(
+        archived.text
+    )
     assert "Publish version 2" in visible_text(archived.text)
     back = await client.submit_and_follow(path, "archive", {"active": "true"})
     assert "The form is in use again." in visible_text(back.text)
@@ -218,7 +235,10 @@ async def test_delete_asks_first(world: AssetWorld) -> None:
     asked = await client.submit(path, "delete")
     assert asked.status_code == 200
     assert "Delete “Household survey”?" in visible_text(asked.text)
-    assert "its 1 version will be deleted for everybody. You can restore it for 30 days." in visible_text(asked.text)
+    assert (
+        "its 1 version will be deleted for everybody. You can restore it for 30 days."
+        in visible_text(asked.text)
+    )
     assert (await client.get(path)).status_code == 200
     page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
     assert page.request.url.path == LIST
@@ -254,14 +274,20 @@ async def test_deleted_forms(world: AssetWorld) -> None:
     text = visible_text(page)
     assert "Roofs & <walls>" in text
     assert "<walls>" not in page
-    assert ("Without a name" in text, f"boss-{owner}" in text, text.count("30 days")) == (True, True, 2)
+    assert ("Without a name" in text, f"boss-{owner}" in text, text.count("30 days")) == (
+        True,
+        True,
+        2,
+    )
     assert "Without a name" not in visible_text((await stranger.get(TRASH_PATH)).text)
     uid = paths[1].removesuffix("/").rsplit("/", 1)[1]
     for each in (uid, "nothing", f"../{uid}", f"{uid}/undelete/?", ""):
         refused = await stranger.submit(TRASH_PATH, "restore", {"uid": each})
         assert refused.status_code == 400, each
     assert (await client.get(paths[1])).status_code == 404
-    assert (await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})).request.url.path == paths[1]
+    assert (
+        await client.submit_and_follow(TRASH_PATH, "restore", {"uid": uid})
+    ).request.url.path == paths[1]
     assert (await PageClient(world.service).get(TRASH_PATH)).status_code == 401
 
 
@@ -301,12 +327,17 @@ async def test_deleting_a_collection_says_which_forms_stay(world: AssetWorld, de
     path = await world.create(owner, asset_type="collection", name="Library")
     inside = await world.asset_id(path)
     own = await world.create(owner, name="Own form", parent_id=inside)
-    kept = [await world.create(other, name=name, parent_id=inside) for name in ("Water & <b>soap</b>", "")]
+    kept = [
+        await world.create(other, name=name, parent_id=inside)
+        for name in ("Water & <b>soap</b>", "")
+    ]
 
     asked = (await client.submit(path, "delete")).text
     question = asked[asked.index("delete-confirm") : asked.index("Yes, delete")]
     assert "The collection and 1 item of its owner will be deleted" in visible_text(question)
-    assert "2 items in it belong to others and stay. They leave the collection" in visible_text(question)
+    assert "2 items in it belong to others and stay. They leave the collection" in visible_text(
+        question
+    )
     assert "<bdi>Water &amp; &lt;b&gt;soap&lt;/b&gt;</bdi> · owned by amina-" in question
     assert "Without a name" in question
     assert "Own form" not in question
@@ -314,16 +345,25 @@ async def test_deleting_a_collection_says_which_forms_stay(world: AssetWorld, de
     page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
     assert page.request.url.path == LIST
     said = visible_text(page.text).replace("\u2068", "").replace("\u2069", "")
-    assert "“Library” was deleted. 2 items in it belong to others and stay: Water & <b>soap</b> and " in said
+    assert (
+        "“Library” was deleted. 2 items in it belong to others and stay: Water & <b>soap</b> and "
+        in said
+    )
     assert (await by_owner.get(own)).status_code == 404
     assert [(await others_client.get(each)).status_code for each in kept] == [200, 200]
 
 
 def attacked(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: value[key] if key in ("type", "$kuid") else attacked(value[key]) for key in value}
+        return {
+            key: value[key] if key in ("type", "$kuid") else attacked(value[key]) for key in value
+        }
     return (
-        [attacked(each) for each in value] if isinstance(value, list) else ATTACK if isinstance(value, str) else value
+        [attacked(each) for each in value]
+        if isinstance(value, list)
+        else ATTACK
+        if isinstance(value, str)
+        else value
     )
 
 

@@ -15,7 +15,13 @@ from fieldgate.events.store import EventStore
 from fieldgate.i18n.languages import Language
 from fieldgate.settings import Settings
 from fieldgate.web.formatting import Formatter
-from fieldgate.web.pages.event_filters import DATE_LABELS, LABELS, NOT_FILTERS, PERIODS, first_day_of
+from fieldgate.web.pages.event_filters import (
+    DATE_LABELS,
+    LABELS,
+    NOT_FILTERS,
+    PERIODS,
+    first_day_of,
+)
 from tests.conftest import Service, run_service
 from tests.events.event_service import INDIA, NEPAL, PATH, make_event
 from tests.web.page_client import PageClient, visible_text
@@ -38,13 +44,37 @@ EVENTS = [
         disaster_start_date=_day(2026, 10, 31),
         appeals=(
             Appeal(
-                id=1, aid="1", code="MDRKE001", atype=1, status=0, amount_requested=1_000_000, amount_funded=410_000
+                id=1,
+                aid="1",
+                code="MDRKE001",
+                atype=1,
+                status=0,
+                amount_requested=1_000_000,
+                amount_funded=410_000,
             ),
         ),
     ),
-    make_event(2, name={"en": ATTACK}, countries=(KENYA, CHAD), dtype=1, disaster_start_date=_day(2026, 9, 1)),
-    make_event(3, name={"en": "Chad: Epidemic"}, countries=(CHAD,), dtype=1, disaster_start_date=_day(2024, 2, 1)),
-    make_event(4, name={"en": "Nepal: Earthquake"}, countries=(NEPAL,), dtype=2, disaster_start_date=_day(2015, 4, 25)),
+    make_event(
+        2,
+        name={"en": ATTACK},
+        countries=(KENYA, CHAD),
+        dtype=1,
+        disaster_start_date=_day(2026, 9, 1),
+    ),
+    make_event(
+        3,
+        name={"en": "Chad: Epidemic"},
+        countries=(CHAD,),
+        dtype=1,
+        disaster_start_date=_day(2024, 2, 1),
+    ),
+    make_event(
+        4,
+        name={"en": "Nepal: Earthquake"},
+        countries=(NEPAL,),
+        dtype=2,
+        disaster_start_date=_day(2015, 4, 25),
+    ),
     make_event(5, name={"en": "Secret: Fire"}, countries=(INDIA,), visibility=Visibility.MOVEMENT),
 ]
 
@@ -70,7 +100,9 @@ async def open_page(service: Service, query: str = "", language: str = "en") -> 
 def chips(page: str) -> dict[str, str]:
     """The texts of the chips, and the queries that they lead to."""
     block = re.search(r'<ul class="chips".*?</ul>', page, re.DOTALL)
-    found = re.findall(r'<a href="([^"]*)"><span>(.*?)</span>', block[0], re.DOTALL) if block else []
+    found = (
+        re.findall(r'<a href="([^"]*)"><span>(.*?)</span>', block[0], re.DOTALL) if block else []
+    )
     return {unescape(re.sub(r"<[^>]*>", "", text)): unescape(url) for url, text in found}
 
 
@@ -104,15 +136,22 @@ async def test_links_of_the_charts_lead_to_what_they_count(events: Service) -> N
 async def test_newest_start_is_first_and_headers_sort(events: Service) -> None:
     page = await open_page(events)
     assert names_in_table(page) == ["Kenya: Flood", ATTACK, "Chad: Epidemic", "Nepal: Earthquake"]
-    assert re.search(r'<th scope="col" aria-sort="descending"><a href="\?ordering=disaster_start_date">Start', page)
+    assert re.search(
+        r'<th scope="col" aria-sort="descending"><a href="\?ordering=disaster_start_date">Start',
+        page,
+    )
     by_name = await open_page(events, "?ordering=name")
     assert names_in_table(by_name)[1] == "Chad: Epidemic"
-    assert re.search(r'<th scope="col" aria-sort="ascending"><a href="\?ordering=-name">Name', by_name)
+    assert re.search(
+        r'<th scope="col" aria-sort="ascending"><a href="\?ordering=-name">Name', by_name
+    )
     assert len(re.findall("aria-sort", by_name)) == 1
 
 
 async def test_flat_records_are_not_for_the_page(events: Service) -> None:
-    answer = await events.get("/api/v2/event/?tableau=true&dtype=12", headers={"Accept": "text/html"})
+    answer = await events.get(
+        "/api/v2/event/?tableau=true&dtype=12", headers={"Accept": "text/html"}
+    )
     assert answer.status_code == 303
     assert answer.headers["Location"].endswith("/api/v2/event/?dtype=12")
 
@@ -132,20 +171,34 @@ async def test_only_events_that_the_caller_may_see(events: Service) -> None:
         ("country=%D9%83%D9%8A%D9%86%D9%8A%D8%A7", {"countries__in": ["93"]}),
         ("country=Tchad,%20Kenya", {"countries__in": ["45,93"]}),
         ("country=Chad&countries__in=93", {"countries__in": ["93,45"]}),
-        ("country=Kenya&countries__in=93&offset=50&limit=20", {"countries__in": ["93"], "limit": ["20"]}),
+        (
+            "country=Kenya&countries__in=93&offset=50&limit=20",
+            {"countries__in": ["93"], "limit": ["20"]},
+        ),
         (
             "from=2026-01-01&until=2026-10-31&country=",
             {"disaster_start_date__gte": ["2026-01-01"], "disaster_start_date__lt": ["2026-11-01"]},
         ),
         ("from=&until=&country=&disaster_start_date__gte=2020-01-01", {}),
-        ("region-0=on&region-2=on&type-1=on&country=", {"regions__in": ["0,2"], "dtype__in": ["1"]}),
-        ("type-12=on&type-1=on&severity-2=on", {"dtype__in": ["12,1"], "ifrc_severity_level__in": ["2"]}),
+        (
+            "region-0=on&region-2=on&type-1=on&country=",
+            {"regions__in": ["0,2"], "dtype__in": ["1"]},
+        ),
+        (
+            "type-12=on&type-1=on&severity-2=on",
+            {"dtype__in": ["12,1"], "ifrc_severity_level__in": ["2"]},
+        ),
         ("region-0=on&regions__in=1,2", {"regions__in": ["0"]}),
         ("country=Kenya&dtype=1", {"countries__in": ["93"], "dtype__in": ["1"]}),
-        ("country=&search=flood%20%26%20fire&ordering=name", {"search": ["flood & fire"], "ordering": ["name"]}),
+        (
+            "country=&search=flood%20%26%20fire&ordering=name",
+            {"search": ["flood & fire"], "ordering": ["name"]},
+        ),
     ],
 )
-async def test_typed_filters_become_those_of_the_api(events: Service, typed: str, query: dict[str, list[str]]) -> None:
+async def test_typed_filters_become_those_of_the_api(
+    events: Service, typed: str, query: dict[str, list[str]]
+) -> None:
     answer = await PageClient(events).get(f"{PATH}?{typed}")
     assert answer.status_code == 303
     target = urlsplit(answer.headers["Location"])
@@ -172,13 +225,17 @@ async def test_button_for_the_last_five_years_sends_the_whole_form(events: Servi
     form = page.split('<form class="filters"')[1].split("</form>")[0]
     texts = dict(re.findall(r'<button name="period" value="([^"]*)">(.*?)</button>', form))
     assert list(texts) == ["90-days", "1-year", "5-years"]
-    assert form.index('class="primary"') < form.index('name="period"'), "Enter in a field must not choose a period"
+    assert form.index('class="primary"') < form.index('name="period"'), (
+        "Enter in a field must not choose a period"
+    )
     query = "?country=Kenya&from=2010-01-01&until=2019-12-31&limit=20&offset=20&period=5-years"
     answer = await PageClient(events).get(PATH + query)
     assert answer.status_code == 303
     found = parse_qs(urlsplit(answer.headers["Location"]).query)
     start = date.fromisoformat(found.pop("disaster_start_date__gte")[0])
-    assert timedelta(days=5 * 365) <= datetime.now(UTC).date() - start <= timedelta(days=5 * 365 + 3)
+    assert (
+        timedelta(days=5 * 365) <= datetime.now(UTC).date() - start <= timedelta(days=5 * 365 + 3)
+    )
     assert found == {"countries__in": ["93"], "limit": ["20"]}
 
 
@@ -204,7 +261,9 @@ async def test_error_is_next_to_the_field_that_keeps_what_was_typed(
         return
     page = answer.text
     assert answer.status_code == 200
-    assert re.search(rf'<input id="filter-{field}"[^>]*aria-describedby="filter-{field}-error"', page)
+    assert re.search(
+        rf'<input id="filter-{field}"[^>]*aria-describedby="filter-{field}-error"', page
+    )
     assert text in visible_text(page)
     assert f'<a href="#filter-{field}">' in page, "in the summary of errors"
     value = parse_qs(typed)[field][-1]
@@ -226,7 +285,9 @@ async def test_chips_name_the_filters_and_remove_them_one_by_one(events: Service
     ][: len(found)]  # fmt: skip
     assert parse_qs(found["Country: Kenya"][1:])["countries__in"] == ["45"]
     assert "search" not in parse_qs(found["Words: flood"][1:])
-    assert all("offset" not in url for url in found.values()), "a wider list starts at its first page"
+    assert all("offset" not in url for url in found.values()), (
+        "a wider list starts at its first page"
+    )
     assert 'value="2026-10-31"' in page
 
 
@@ -250,7 +311,9 @@ async def test_chips_have_no_names_of_the_api(events: Service, query: str) -> No
 
 
 def test_every_filter_has_a_label() -> None:
-    dates = {f"{name}__{end}".removesuffix("__") for name, ends in DATE_LABELS.items() for end in ends}
+    dates = {
+        f"{name}__{end}".removesuffix("__") for name, ends in DATE_LABELS.items() for end in ends
+    }
     assert set(EventFilters.__struct_fields__) - NOT_FILTERS - dates - set(LABELS) == set()
 
 
@@ -270,19 +333,32 @@ async def test_several_values_are_ticked_in_the_form(
     form = (await open_page(events, query)).split('<form class="filters"')[1].split("</form>")[0]
     assert set(re.findall(r'<input type="checkbox" name="([^"]*)" checked>', form)) == set(ticked)
     assert f">{summary}</summary>" in form
-    assert not re.search(r'type="hidden" name="(regions__in|dtype|dtype__in)"', form), "unticked boxes remove a filter"
+    assert not re.search(r'type="hidden" name="(regions__in|dtype|dtype__in)"', form), (
+        "unticked boxes remove a filter"
+    )
 
 
 @pytest.mark.parametrize("is_logged_in", [False, True])
 async def test_snippets_read_what_the_page_shows(events: Service, is_logged_in: bool) -> None:
-    client = await PageClient.logged_in(events, (await events.create_user())[1]) if is_logged_in else PageClient(events)
+    client = (
+        await PageClient.logged_in(events, (await events.create_user())[1])
+        if is_logged_in
+        else PageClient(events)
+    )
     page = (await client.get(f'{PATH}?countries__in=93,45&search="flood"&limit=20')).text
     block = unescape(page.split('<details class="snippets">')[1].split("<table")[0])
-    codes = re.findall(r"<summary>([^<]*)</summary><div class=.copyable.><pre[^>]*>([^<]*(?:<-[^<]*)?)</pre>", block)
+    codes = re.findall(
+        r"<summary>([^<]*)</summary><div class=.copyable.><pre[^>]*>([^<]*(?:<-[^<]*)?)</pre>",
+        block,
+    )
     assert [name for name, _ in codes] == ["Python", "R", "Power BI"]
     for _, code in codes:
         [url] = re.findall(r'"(http[^"]*)"', code)
-        assert parse_qs(urlsplit(url).query) == {"countries__in": ["93,45"], "search": ['"flood"'], "format": ["csv"]}
+        assert parse_qs(urlsplit(url).query) == {
+            "countries__in": ["93,45"],
+            "search": ['"flood"'],
+            "format": ["csv"],
+        }
         assert (await events.get(url)).text.count("Kenya: Flood") == 1
         assert ("YOUR_TOKEN" in code) == is_logged_in
 
@@ -301,8 +377,18 @@ async def test_exports_have_the_filters_of_the_page(events: Service) -> None:
     block = page.split('<nav class="exports"')[1].split("</nav>")[0]
     urls = [urlsplit(unescape(url)) for url in re.findall(r'href="([^"]*)"', block)]
     queries = [parse_qs(url.query) for url in urls]
-    assert [query["format"][0] for query in queries] == ["csv", "xlsx", "geojson", "csv", "ndjson", "json", "atom"]
-    assert all(query["countries__in"] == ["93"] and query["search"] == ["flood"] for query in queries)
+    assert [query["format"][0] for query in queries] == [
+        "csv",
+        "xlsx",
+        "geojson",
+        "csv",
+        "ndjson",
+        "json",
+        "atom",
+    ]
+    assert all(
+        query["countries__in"] == ["93"] and query["search"] == ["flood"] for query in queries
+    )
     assert all("measure" not in query and "limit" not in query for query in queries)
     assert queries[0]["bom"] == ["true"]
     assert (await events.get(urls[0].geturl())).text.count("Kenya: Flood") == 1
@@ -310,7 +396,9 @@ async def test_exports_have_the_filters_of_the_page(events: Service) -> None:
 
 async def test_what_is_unknown_is_not_zero(events: Service) -> None:
     """Of four events one states how many people are affected."""
-    assert "1.2 million People affected (3 emergencies without a figure)" in visible_text(await open_page(events))
+    assert "1.2 million People affected (3 emergencies without a figure)" in visible_text(
+        await open_page(events)
+    )
     summary = visible_text((await PageClient(events).get(f"{PATH}summary/")).text)
     assert "(3 emergencies without a figure)" in summary
     assert re.search(r"Chad 2 – 0 –", summary), "in the tables, too"
@@ -329,7 +417,9 @@ async def test_legend_of_severities(events: Service) -> None:
         assert re.findall(r'dot-(\d)" aria-hidden="true"></span> (\w+)', legend[0]) == [
             ("0", "Yellow"), ("1", "Orange"), ("2", "Red")
         ]  # fmt: skip
-    assert "● itself ✓ gives it, too" in visible_text((await PageClient(events).get("/api/v2/permissions/")).text)
+    assert "● itself ✓ gives it, too" in visible_text(
+        (await PageClient(events).get("/api/v2/permissions/")).text
+    )
 
 
 BANNER = "These are demo data: the emergencies, figures and people are invented."
@@ -338,7 +428,13 @@ BANNER = "These are demo data: the emergencies, figures and people are invented.
 async def test_demo_events_have_a_banner(events: Service, tmp_path: Any) -> None:
     async with run_service(Settings(data=tmp_path, access_log=False)) as demo:
         await EventStore(demo.database, demo.data_versions).upsert(EVENTS, is_demo=True)
-        for path in ("/", PATH, f"{PATH}1/", f"{PATH}summary/?countries__in={KENYA}", f"/api/v2/country/{KENYA}/"):
+        for path in (
+            "/",
+            PATH,
+            f"{PATH}1/",
+            f"{PATH}summary/?countries__in={KENYA}",
+            f"/api/v2/country/{KENYA}/",
+        ):
             assert BANNER in visible_text((await PageClient(demo).get(path)).text), path
             assert BANNER not in visible_text((await PageClient(events).get(path)).text), path
 

@@ -29,16 +29,38 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Servic
     today = now()
     dates = [today - timedelta(days=days) for days in (1, 80, 100)]
     made = [
-        make_event(1, name={"en": "Kenya: Flood"}, countries=(KENYA,), num_affected=300, disaster_start_date=dates[0]),
-        make_event(2, name={"en": ATTACK}, countries=(NEPAL,), num_affected=100, disaster_start_date=dates[1]),
-        make_event(3, name={"en": "Nepal: Fire"}, countries=(NEPAL,), num_affected=800, disaster_start_date=dates[2]),
+        make_event(
+            1,
+            name={"en": "Kenya: Flood"},
+            countries=(KENYA,),
+            num_affected=300,
+            disaster_start_date=dates[0],
+        ),
+        make_event(
+            2,
+            name={"en": ATTACK},
+            countries=(NEPAL,),
+            num_affected=100,
+            disaster_start_date=dates[1],
+        ),
+        make_event(
+            3,
+            name={"en": "Nepal: Fire"},
+            countries=(NEPAL,),
+            num_affected=800,
+            disaster_start_date=dates[2],
+        ),
     ]
-    async with run_service(Settings(data=tmp_path_factory.mktemp("home"), access_log=False)) as service:
+    async with run_service(
+        Settings(data=tmp_path_factory.mktemp("home"), access_log=False)
+    ) as service:
         await EventStore(service.database, service.data_versions).upsert(made)
         yield service
 
 
-async def log_in(service: Service, username: str = "", language: str = "en", **details: bool) -> PageClient:
+async def log_in(
+    service: Service, username: str = "", language: str = "en", **details: bool
+) -> PageClient:
     _, number = await service.create_user(username, **details)
     return await PageClient.logged_in(service, number, language)
 
@@ -51,7 +73,9 @@ async def test_newest_are_listed_and_the_map_has_links(home: Service) -> None:
         ATTACK,
         "Nepal: Fire",
     ]
-    [(url, title)] = re.findall(r'<a [^>]*href="([^"]*)" tabindex="-1"><title>(Kenya: 1)</title>', page)
+    [(url, title)] = re.findall(
+        r'<a [^>]*href="([^"]*)" tabindex="-1"><title>(Kenya: 1)</title>', page
+    )
     assert title
     found = (await home.get(unescape(url))).json()
     assert found["count"] == 1
@@ -60,7 +84,9 @@ async def test_newest_are_listed_and_the_map_has_links(home: Service) -> None:
 
 @pytest.mark.parametrize("page", ["", "summary/"])
 async def test_one_emergency_is_not_many(home: Service, page: str) -> None:
-    text = visible_text((await PageClient(home).get(f"/api/v2/event/{page}?countries__in={KENYA}")).text)
+    text = visible_text(
+        (await PageClient(home).get(f"/api/v2/event/{page}?countries__in={KENYA}")).text
+    )
     assert "1 Emergency" in text
 
 

@@ -64,7 +64,9 @@ async def test_page_of_a_file_that_is_being_read(pages: ImportPages) -> None:
 
 
 async def test_three_files_at_once(pages: ImportPages) -> None:
-    answer = await pages.upload(("good.xlsx", GOOD), ("household.xlsx", WITH_PROBLEMS), ("hostile.xlsx", HOSTILE))
+    answer = await pages.upload(
+        ("good.xlsx", GOOD), ("household.xlsx", WITH_PROBLEMS), ("hostile.xlsx", HOSTILE)
+    )
     assert (answer.status_code, answer.headers["Location"]) == (303, PATH)
     page = await pages.page(PATH)
     assert "3 files were sent." in visible_text(page)
@@ -76,7 +78,9 @@ async def test_three_files_at_once(pages: ImportPages) -> None:
     assert '<meta http-equiv="refresh"' not in page
     assert "data-poll" not in page
     rows = [visible_text(f"<main>{row}") for row in page.split("<tr>")[2:]]
-    assert ["hostile.xlsx" in rows[0], "household.xlsx" in rows[1], "good.xlsx" in rows[2]] == [True] * 3
+    assert ["hostile.xlsx" in rows[0], "household.xlsx" in rows[1], "good.xlsx" in rows[2]] == [
+        True
+    ] * 3
     assert "✗ Not imported" in rows[0]
     assert "✗ Not imported 3 problems 1 warning" in rows[1]
     assert "✓ Imported good" in rows[2]
@@ -98,12 +102,26 @@ async def test_one_bad_file_does_not_stop_the_others(pages: ImportPages) -> None
         ([], {}, "Choose a file first."),
         ([("", b"")], {}, "Choose a file first."),
         ([("a.xlsx", GOOD)] * (MAX_FILES + 1), {}, f"Send at most {MAX_FILES} files at a time."),
-        ([("a.xlsx", GOOD)] * 2, {"destination": "a" * 22}, "only one can be the new version of a form."),
-        ([("a.xlsx", GOOD)], {"destination": "no uid"}, "Enter the address or the uid of an asset."),
-        ([("a.xlsx", GOOD)], {"destination": "aKm3pVw8ZtQ2xYcRnB5dFh"}, "does not exist or is not shared with you"),
+        (
+            [("a.xlsx", GOOD)] * 2,
+            {"destination": "a" * 22},
+            "only one can be the new version of a form.",
+        ),
+        (
+            [("a.xlsx", GOOD)],
+            {"destination": "no uid"},
+            "Enter the address or the uid of an asset.",
+        ),
+        (
+            [("a.xlsx", GOOD)],
+            {"destination": "aKm3pVw8ZtQ2xYcRnB5dFh"},
+            "does not exist or is not shared with you",
+        ),
     ],
 )
-async def test_mistakes_are_explained(pages: ImportPages, files: Any, fields: dict[str, str], error: str) -> None:
+async def test_mistakes_are_explained(
+    pages: ImportPages, files: Any, fields: dict[str, str], error: str
+) -> None:
     answer = await pages.upload(*files, **fields)
     assert answer.status_code == 400
     assert error in visible_text(answer.text)
@@ -114,8 +132,14 @@ async def test_problems_are_next_to_their_rows(pages: ImportPages) -> None:
     path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
     page = await pages.page(path)
     text = visible_text(page).replace("\u2068", "").replace("\u2069", "")
-    assert "household.xlsx was not imported 3 problems to fix, all in the sheet “survey”. Nothing was changed." in text
-    assert 'class="marked problem" aria-describedby="problem-1"><bdi class="hidden">Problem: </bdi>integr</td>' in page
+    assert (
+        "household.xlsx was not imported 3 problems to fix, all in the sheet “survey”. Nothing was changed."
+        in text
+    )
+    assert (
+        'class="marked problem" aria-describedby="problem-1"><bdi class="hidden">Problem: </bdi>integr</td>'
+        in page
+    )
     assert "Row 4 · Column type “integr” is not a question type. Did you mean “integer”?" in text
     assert f'href="{path}annotated.xlsx"' in page
     ids = re.findall(r'\bid="([^"]+)"', page)
@@ -149,19 +173,27 @@ async def test_destinations_are_forms_that_the_caller_may_change(pages: ImportPa
     assert "<option" not in await stranger.page(PATH)
 
 
-async def test_a_file_whose_form_exists_asks_before_it_makes_a_second_form(pages: ImportPages) -> None:
+async def test_a_file_whose_form_exists_asks_before_it_makes_a_second_form(
+    pages: ImportPages,
+) -> None:
     assert 'name="if_exists" value="ask"' in await pages.page(PATH)
     await pages.import_file("visit.xlsx", GOOD)
     for is_new in (False, True):
         asked = await pages.import_file("visit.xlsx", GOOD, if_exists="ask", key=f"key {is_new}")
         page = await pages.page(asked)
-        for part in ("You have a form “visit” already.", "Yes, make it the new version", "No, make a second form"):
+        for part in (
+            "You have a form “visit” already.",
+            "Yes, make it the new version",
+            "No, make a second form",
+        ):
             assert part in visible_text(page)
         assert "Upload the corrected file" not in page
         assert "✗ Not imported A new version?" in await pages.text(PATH)
         home = await pages.text("/")
         assert ("visit.xlsx ? A new version?" in home, "problem" in home) == (True, False)
-        chosen = re.search(r'<input type="radio" [^>]*name="destination" value="(a\w{21})" checked>', page)
+        chosen = re.search(
+            r'<input type="radio" [^>]*name="destination" value="(a\w{21})" checked>', page
+        )
         assert chosen
         fields = {"destination": chosen[1], **({"answer": "create"} if is_new else {})}
         assert (await pages.client.submit(asked, "answer", fields)).status_code == 303
@@ -182,13 +214,20 @@ async def test_library_without_the_option_explains_and_offers_it(pages: ImportPa
 
 
 async def test_check_only_shows_the_problems_and_stores_nothing(pages: ImportPages) -> None:
-    files = [("good.xlsx", GOOD), ("household.xlsx", WITH_PROBLEMS), (f"{SCRIPT}.txt", b"no workbook")]
+    files = [
+        ("good.xlsx", GOOD),
+        ("household.xlsx", WITH_PROBLEMS),
+        (f"{SCRIPT}.txt", b"no workbook"),
+    ]
     answer = await pages.upload(*files, ("bad.xlsx", HOSTILE), check="true", if_exists="ask")
     assert answer.status_code == 200
     assert SCRIPT not in answer.text
     text = visible_text(answer.text).replace("\u2068", "").replace("\u2069", "")
     assert "good.xlsx can be imported Nothing was stored. To import this file, upload it." in text
-    assert "household.xlsx cannot be imported Nothing was stored. Correct the file, then check or upload it." in text
+    assert (
+        "household.xlsx cannot be imported Nothing was stored. Correct the file, then check or upload it."
+        in text
+    )
     assert "Row 4 · Column type “integr” is not a question type. Did you mean “integer”?" in text
     assert 'class="marked problem" aria-describedby="check-' in answer.text
     assert "This file is not a workbook." in text

@@ -25,7 +25,9 @@ async def logged(start: StartService) -> AsyncIterator[LoggedWorld]:
 
 
 async def page(logged: LoggedWorld, path: str, user: str, **headers: str) -> str:
-    answer = await logged.service.get(path, headers={**getattr(logged, user).headers, "Accept": HTML, **headers})
+    answer = await logged.service.get(
+        path, headers={**getattr(logged, user).headers, "Accept": HTML, **headers}
+    )
     assert answer.status_code == 200, answer.text
     return unescape(answer.text).replace("\u2068", "").replace("\u2069", "")
 
@@ -41,7 +43,11 @@ async def test_history_of_a_form_in_sentences(logged: LoggedWorld) -> None:
     ):
         assert sentence in shown
     assert "127.0.0.1" not in shown.split('class="programs"')[0].split("<main")[1]
-    raw = (await logged.service.get(f"{logged.path}history/", headers={**logged.bob.headers, "Accept": HTML})).text
+    raw = (
+        await logged.service.get(
+            f"{logged.path}history/", headers={**logged.bob.headers, "Accept": HTML}
+        )
+    ).text
     assert "<script>alert" not in raw
 
 
@@ -50,9 +56,13 @@ async def test_hand_over_names_both_owners(logged: LoggedWorld, is_invited: bool
     """Also if the former owner loses nothing, and the new one could do everything before."""
     if is_invited:
         body = {"recipient": "/api/v2/users/bob/", "assets": [logged.path.split("/")[-2]]}
-        invite = (await logged.send("POST", "/api/v2/project-ownership/invites/", json=body)).json()["url"]
+        invite = (
+            await logged.send("POST", "/api/v2/project-ownership/invites/", json=body)
+        ).json()["url"]
         headers = logged.bob.headers
-        answer = await logged.service.request("PATCH", invite, json={"status": "accepted"}, headers=headers)
+        answer = await logged.service.request(
+            "PATCH", invite, json={"status": "accepted"}, headers=headers
+        )
     else:
         headers = logged.root.headers
         answer = await logged.service.request(
@@ -65,7 +75,9 @@ async def test_hand_over_names_both_owners(logged: LoggedWorld, is_invited: bool
         assert f"{sentence} Before, it belonged to amina." in shown
         assert ("root took away" in shown) != is_invited
     [entry] = [
-        each for each in (await logged.read(f"{logged.path}history/", "bob"))["results"] if each["action"] == "transfer"
+        each
+        for each in (await logged.read(f"{logged.path}history/", "bob"))["results"]
+        if each["action"] == "transfer"
     ]
     assert entry["metadata"]["permissions"]["username"] == "bob"
     assert "effects" not in entry["metadata"]
@@ -92,7 +104,11 @@ async def test_sentences_about_permissions_say_until_when(logged: LoggedWorld) -
 
 async def test_log_page_with_filters(logged: LoggedWorld) -> None:
     shown = await page(logged, "/api/v2/audit-logs/", "root")
-    for sentence in ("bob logged in.", "Somebody tried to log in as bob.", "The operator created the user amina."):
+    for sentence in (
+        "bob logged in.",
+        "Somebody tried to log in as bob.",
+        "The operator created the user amina.",
+    ):
         assert sentence in shown
     query = "?action=update-name&username=amina&from=2020-01-01&to=&form="
     headers = {**logged.root.headers, "Accept": HTML}
@@ -109,7 +125,9 @@ async def test_log_page_with_filters(logged: LoggedWorld) -> None:
 
 async def test_guide_has_all_actions(logged: LoggedWorld) -> None:
     section = GUIDE.read_text().split("### The log")[1].split("\n## ")[0]
-    offered = re.findall(r'<option value="([\w-]+)"></option>', await page(logged, "/api/v2/audit-logs/", "root"))
+    offered = re.findall(
+        r'<option value="([\w-]+)"></option>', await page(logged, "/api/v2/audit-logs/", "root")
+    )
     assert len(offered) > 30
     assert [each for each in offered if f"`{each}`" not in section] == []
 
@@ -118,7 +136,9 @@ async def test_quotes_in_filters_are_text(logged: LoggedWorld) -> None:
     headers = {**logged.root.headers, "Accept": HTML}
     params = {"username": 'a" OR username:"amina'}
     answer = await logged.service.get("/api/v2/audit-logs/", headers=headers, params=params)
-    found = await logged.service.get(answer.headers["location"] + "&format=json", headers=logged.root.headers)
+    found = await logged.service.get(
+        answer.headers["location"] + "&format=json", headers=logged.root.headers
+    )
     assert found.json()["count"] == 0
 
 
@@ -161,4 +181,7 @@ async def test_account_page_shows_logins(logged: LoggedWorld) -> None:
     ],
 )  # fmt: skip
 def test_sentences(record: dict[str, object], sentence: str) -> None:
-    assert log_sentence(record, Language.ENGLISH).replace("\u2068", "").replace("\u2069", "") == sentence
+    assert (
+        log_sentence(record, Language.ENGLISH).replace("\u2068", "").replace("\u2069", "")
+        == sentence
+    )

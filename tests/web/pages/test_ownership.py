@@ -17,18 +17,27 @@ async def test_owner_offers_a_form_and_the_recipient_accepts(start: StartService
         _, amina = await world.user("amina")
         path = await world.create(omar_id, name="<b>Household</b>")
         refused = await omar.submit(path, "offer", {"recipient": "nobody_here"})
-        assert (refused.status_code, "There is no user nobody_here." in visible_text(refused.text)) == (400, True)
+        assert (
+            refused.status_code,
+            "There is no user nobody_here." in visible_text(refused.text),
+        ) == (400, True)
         page = await omar.submit_and_follow(path, "offer", {"recipient": "Amina"})
         text = visible_text(page.text)
         assert "amina is invited. Nothing changes until the invitation is accepted." in text
         assert "amina is invited to own it. Until then it is yours. Cancel the invitation" in text
-        assert "1 invitation to own forms waits for your answer." in visible_text((await amina.get(HOME)).text)
+        assert "1 invitation to own forms waits for your answer." in visible_text(
+            (await amina.get(HOME)).text
+        )
         assert "waits for your answer" not in (await omar.get(HOME)).text
         listed = await amina.get(FORMS)
-        assert "omar wants to make you the owner <b>Household</b> If you accept" in visible_text(listed.text)
+        assert "omar wants to make you the owner <b>Household</b> If you accept" in visible_text(
+            listed.text
+        )
         assert "wants to make you" not in (await omar.get(FORMS)).text
         invite = listed.text.split('name="invite" value="')[1].split('"')[0]
-        done = await amina.submit_and_follow(FORMS, "answer-invite", {"invite": invite, "answer": "accepted"})
+        done = await amina.submit_and_follow(
+            FORMS, "answer-invite", {"invite": invite, "answer": "accepted"}
+        )
         assert "1 form belongs to you now." in visible_text(done.text)
         assert "Transfer ownership" in (await amina.get(path)).text
         again = await amina.submit(FORMS, "answer-invite", {"invite": invite, "answer": "accepted"})
@@ -57,7 +66,9 @@ async def test_old_invitation_is_not_lost_among_others(start: StartService) -> N
         text = visible_text((await amina.get(FORMS)).text)
         assert "1 more invitation is shown when you have answered these." in text
         assert ("The oldest" in text, "Newer" in text) == (False, True)
-        assert f"{MAX_INVITES + 1} invitations to own forms wait" in visible_text((await amina.get(HOME)).text)
+        assert f"{MAX_INVITES + 1} invitations to own forms wait" in visible_text(
+            (await amina.get(HOME)).text
+        )
 
 
 async def test_forged_ids_of_invitations_stay_in_their_path(start: StartService) -> None:
@@ -87,7 +98,9 @@ async def test_invitation_that_comes_to_nothing(start: StartService, way: str) -
             done = await omar.submit_and_follow(path, "cancel-offer", {"invite": invite})
             assert "The invitation was cancelled." in visible_text(done.text)
         else:
-            done = await amina.submit_and_follow(FORMS, "answer-invite", {"invite": invite, "answer": "declined"})
+            done = await amina.submit_and_follow(
+                FORMS, "answer-invite", {"invite": invite, "answer": "declined"}
+            )
             assert "You declined the invitation. Nothing was changed." in visible_text(done.text)
         assert "wants to make you" not in (await amina.get(FORMS)).text
         assert 'name="recipient"' in (await omar.get(path)).text
@@ -104,10 +117,16 @@ async def test_account_page_deletes_the_account(start: StartService) -> None:
         assert row is not None
         assert f"Type this to confirm: {row.uid}" in visible_text(page.text)
         wrong = await amina.submit(ACCOUNT, "delete", {"confirm": "amina"})
-        assert (wrong.status_code, "This is not the uid of your account." in wrong.text) == (400, True)
+        assert (wrong.status_code, "This is not the uid of your account." in wrong.text) == (
+            400,
+            True,
+        )
         owner = await amina.submit(ACCOUNT, "delete", {"confirm": row.uid})
         assert owner.status_code == 400
-        assert "1 form or collection belongs to this account or its service accounts." in visible_text(owner.text)
+        assert (
+            "1 form or collection belongs to this account or its service accounts."
+            in visible_text(owner.text)
+        )
         assert f'<a href="{path}"><bdi>Household survey</bdi></a>' in owner.text
         await amina.submit_and_follow(path, "delete", {"confirm": "yes"})
         left = await amina.submit_and_follow(ACCOUNT, "delete", {"confirm": row.uid})

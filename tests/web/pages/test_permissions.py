@@ -20,7 +20,10 @@ LABELS = {codename: short_label(codename, "survey", Language.ENGLISH) for codena
 
 
 def cells(row: str) -> list[str]:
-    return [visible_text("<main>" + cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)]
+    return [
+        visible_text("<main>" + cell)
+        for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)
+    ]
 
 
 def rows(page: str, table: str) -> list[list[str]]:
@@ -75,17 +78,23 @@ def afterwards(page: str) -> set[str]:
 
 
 states = st.fixed_dictionaries(
-    {}, optional={codename: st.sampled_from(["held", "assign", "remove"]) for codename in sorted(TABLE)}
+    {},
+    optional={
+        codename: st.sampled_from(["held", "assign", "remove"]) for codename in sorted(TABLE)
+    },
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=states, asset_type=st.sampled_from(["survey", "collection", "block"]))
-async def test_what_if_page_equals_the_rules(service: Service, chosen: dict[str, str], asset_type: str) -> None:
+async def test_what_if_page_equals_the_rules(
+    service: Service, chosen: dict[str, str], asset_type: str
+) -> None:
     query = "&".join(f"{name}={state}" for name, state in chosen.items())
     page = (await PageClient(service).get(f"{PATH}?asset_type={asset_type}&{query}")).text
     by_state: dict[str, Any] = {
-        state: {name for name in chosen if chosen[name] == state} for state in ("held", "assign", "remove")
+        state: {name for name in chosen if chosen[name] == state}
+        for state in ("held", "assign", "remove")
     }
     held = by_state["held"] | by_state["remove"]
     refused = (

@@ -27,7 +27,9 @@ async def browser(team: SharingTeam, name: str) -> PageClient:
 
 def cells(page: str) -> list[list[str]]:
     """The table: the text of each cell, without what is for screen readers only."""
-    rows = re.findall(r"<tr>(.*?)</tr>", page.split('<table class="access">')[1].split("</table>")[0], re.DOTALL)
+    rows = re.findall(
+        r"<tr>(.*?)</tr>", page.split('<table class="access">')[1].split("</table>")[0], re.DOTALL
+    )
     shown = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
     return [[_plain(each) for each in row] for row in shown]
 
@@ -39,7 +41,9 @@ def _plain(cell: str) -> str:
 
 async def test_people_down_and_forms_across(team: SharingTeam) -> None:
     first, second = await team.create_asset(), await team.create_asset()
-    await team.request("owner", "PATCH", f"/api/v2/assets/{second}/", json={"name": "<b>Water & points"})
+    await team.request(
+        "owner", "PATCH", f"/api/v2/assets/{second}/", json={"name": "<b>Water & points"}
+    )
     await team.grant(first, "ann", "manage_asset")
     await team.grant(second, "ann", "view_submissions", expires_at="2099-12-31")
     await team.grant(second, "bob", "change_asset", "add_submissions")
@@ -47,7 +51,10 @@ async def test_people_down_and_forms_across(team: SharingTeam) -> None:
     client = await browser(team, "owner")
     page = (await client.get(PATH)).text
     header, *rows = cells(page)
-    assert header == ["Who", "Visit", "<b>Water & points", "Last seen"] or header[1] == "<b>Water & points"
+    assert (
+        header == ["Who", "Visit", "<b>Water & points", "Last seen"]
+        or header[1] == "<b>Water & points"
+    )
     found = {row[0]: dict(zip(header[1:3], row[1:3], strict=True)) for row in rows}
     assert found["ann"] == {"Visit": "★", "<b>Water & points": "▤ until Dec 31, 2099"}
     assert found["bob"]["Visit"] == ""
@@ -95,9 +102,12 @@ async def test_people_are_removed_from_several_forms_after_a_preview(team: Shari
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"users": ["ann"]}, {"assets": ["x"]}, {"users": ["ann"], "assets": ["aForeign"]}]
+    "fields",
+    [{}, {"users": ["ann"]}, {"assets": ["x"]}, {"users": ["ann"], "assets": ["aForeign"]}],
 )
-async def test_nothing_is_removed_without_a_choice_or_from_foreign_forms(team: SharingTeam, fields: Any) -> None:
+async def test_nothing_is_removed_without_a_choice_or_from_foreign_forms(
+    team: SharingTeam, fields: Any
+) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "ann", "view_asset")
     given = {**fields, "assets": [uid]} if "aForeign" in fields.get("assets", ()) else fields
@@ -136,8 +146,12 @@ async def test_teams_are_listed_among_people(team: SharingTeam) -> None:
     assert shown == [("A team that you are not in", "✎"), ("WASH Team", "○"), ("manager", "★")]
     assert f'<a href="/api/v2/teams/{wash}/"><bdi>WASH</bdi></a>' in page
     assert "Hidden" not in page
-    assert [row[0] for row in cells((await client.get(f"{PATH}?team=wash")).text)[1:]] == ["WASH Team"]
-    assert [row[:2] for row in cells((await client.get(f"{PATH}?user=ann")).text)[1:]] == [["ann", "○"]]
+    assert [row[0] for row in cells((await client.get(f"{PATH}?team=wash")).text)[1:]] == [
+        "WASH Team"
+    ]
+    assert [row[:2] for row in cells((await client.get(f"{PATH}?user=ann")).text)[1:]] == [
+        ["ann", "○"]
+    ]
     fields: dict[str, Any] = {"users": [f"team:{wash}"], "assets": [uid]}
     preview = visible_text((await client.submit(PATH, "remove", fields)).text)
     assert "WASH · Visit − Loses: View form" in preview

@@ -47,7 +47,9 @@ def people(page: str) -> dict[str, str]:
     for row in re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL):
         head, body = row.split("</th>", 1)
         name = unescape(re.search(r"<bdi>(.*?)</bdi>", head, re.DOTALL)[1])  # type: ignore[index]
-        found[name] = MARKS.sub("", unescape(re.split(r"</?(?:td|span|details)", body)[1].lstrip(">").strip()))
+        found[name] = MARKS.sub(
+            "", unescape(re.split(r"</?(?:td|span|details)", body)[1].lstrip(">").strip())
+        )
     return found
 
 
@@ -95,7 +97,10 @@ async def test_people_and_their_access(team: SharingTeam) -> None:
     assert list(people(page))[-1] == "Everyone"
     text = text_of(page)
     assert "Who can use “Household”" in text
-    assert "Owned by you. 4 other people have access. Everyone can view it, also without an account." in text
+    assert (
+        "Owned by you. 4 other people have access. Everyone can view it, also without an account."
+        in text
+    )
     assert "History" in text
     for codename in ("view_asset", "partial_submissions", "manage_asset", "AnonymousUser"):
         assert codename not in text
@@ -104,7 +109,11 @@ async def test_people_and_their_access(team: SharingTeam) -> None:
 async def test_share_without_javascript(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     client = await browser(team, "owner")
-    fields: dict[str, Any] = {"user": "ann", "permissions": ["change_asset", "view_submissions"], "do": "preview"}
+    fields: dict[str, Any] = {
+        "user": "ann",
+        "permissions": ["change_asset", "view_submissions"],
+        "do": "preview",
+    }
     preview = await client.submit(page_path(uid), "share", fields)
     assert preview.status_code == 200
     text = text_of(preview.text)
@@ -127,7 +136,9 @@ async def test_share_without_javascript(team: SharingTeam) -> None:
 
 
 @pytest.mark.parametrize("asset_type", ["survey", "collection"])
-async def test_everyone_is_offered_what_everyone_can_have(team: SharingTeam, asset_type: str) -> None:
+async def test_everyone_is_offered_what_everyone_can_have(
+    team: SharingTeam, asset_type: str
+) -> None:
     uid = await team.create_shared_asset()
     if asset_type == "collection":
         body = {"asset_type": "collection", "name": "Forms"}
@@ -135,7 +146,10 @@ async def test_everyone_is_offered_what_everyone_can_have(team: SharingTeam, ass
     await team.grant(uid, PUBLIC, "view_asset")
     client = await browser(team, "owner")
     page = (await client.get(page_path(uid))).text
-    for_people, only_people = offered(page), set(re.findall(r'people-only">\s*<input[^>]* value="(\w+)"', page))
+    for_people, only_people = (
+        offered(page),
+        set(re.findall(r'people-only">\s*<input[^>]* value="(\w+)"', page)),
+    )
     for path, form in (("?change=AnonymousUser", None), ("", {"who": "everyone"})):
         answer = await client.get(page_path(uid) + path) if form is None else await client.submit(
             page_path(uid), "share", {**form, "permissions": "view_asset"}
@@ -146,7 +160,10 @@ async def test_everyone_is_offered_what_everyone_can_have(team: SharingTeam, ass
         batch = {"assets": [uid], "users": [PUBLIC], "permissions": [permission]}
         path = "/api/v2/permission-assignments/add/?dry_run=true"
         tried = await team.request("owner", "POST", path, json=batch)
-        assert tried.status_code == (400 if permission in only_people else 200), (permission, tried.text)
+        assert tried.status_code == (400 if permission in only_people else 200), (
+            permission,
+            tried.text,
+        )
     assert "manage_asset" in only_people
 
 
@@ -173,10 +190,14 @@ async def test_everyone_is_offered_what_everyone_can_have(team: SharingTeam, ass
         ),
     ],
 )
-async def test_errors_of_sharing(team: SharingTeam, fields: dict[str, Any], field: str, message: str) -> None:
+async def test_errors_of_sharing(
+    team: SharingTeam, fields: dict[str, Any], field: str, message: str
+) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
-    answer = await (await browser(team, "owner")).submit(page_path(uid), "share", {**fields, "do": "share"})
+    answer = await (await browser(team, "owner")).submit(
+        page_path(uid), "share", {**fields, "do": "share"}
+    )
     assert answer.status_code == 400
     assert f'href="#share-{field}"' in answer.text
     block = answer.text.split(f'id="share-{field}-error"')[1].split("</span>")[0]
@@ -230,8 +251,14 @@ async def test_access_that_ends(team: SharingTeam) -> None:
     assert date_field(preview) == ("2099-12-31", "")
     done = (await client.submit_and_follow(page_path(uid), "share", {**given, "do": "share"})).text
     assert re.search(r"Can edit the form .*until Dec 31, 2099 \(ends in \d+ years\)", text_of(done))
-    more = (await client.submit(page_path(uid), "share", {"user": "ann", "permissions": ["manage_asset"]})).text
-    assert "A permission that ends already keeps its end, unless a new one needs it." in text_of(more)
+    more = (
+        await client.submit(
+            page_path(uid), "share", {"user": "ann", "permissions": ["manage_asset"]}
+        )
+    ).text
+    assert "A permission that ends already keeps its end, unless a new one needs it." in text_of(
+        more
+    )
     assert "~ Changes: Edit form: no longer ends – needed by “Manage project”" in text_of(more)
     past = await client.submit(page_path(uid), "share", {**given, "until": "2020-01-01"})
     assert (past.status_code, "This time is in the past." in text_of(past.text)) == (400, True)
@@ -243,11 +270,16 @@ async def test_access_that_ends(team: SharingTeam) -> None:
     same = {"user": "ann", **boxes(page), "until": "2099-11-30", "end": "2099-11-30T08:00:00Z"}
     again = await client.submit(page_path(uid), "change", same)
     assert "Nothing will change" in text_of(again.text), "the time of that day stays"
-    endless = await client.submit_and_follow(page_path(uid), "change", {**same, "until": "", "do": "share"})
+    endless = await client.submit_and_follow(
+        page_path(uid), "change", {**same, "until": "", "do": "share"}
+    )
     assert "until" not in people(endless.text)["ann"]
     assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {None}
     await client.submit_and_follow(page_path(uid), *notice_fields(endless.text))
-    assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {None, "2099-11-30T08:00:00Z"}
+    assert {each.get("expires_at") for each in await team.list_assignments(uid)} == {
+        None,
+        "2099-11-30T08:00:00Z",
+    }
 
     for path in (f"{page_path(uid)}history/", f"/api/v2/assets/{uid}/history/"):
         assert "owner changed when the access of ann ends: “Edit form” without an end." in text_of(
@@ -255,7 +287,9 @@ async def test_access_that_ends(team: SharingTeam) -> None:
         )
     history = text_of((await client.get(f"{page_path(uid)}history/")).text)
     assert "no longer ends" in history
-    why = text_of((await client.get(f"{page_path(uid)}explain/?user=ann&permission=view_asset")).text)
+    why = text_of(
+        (await client.get(f"{page_path(uid)}explain/?user=ann&permission=view_asset")).text
+    )
     assert "Ends on Nov 30, 2099." in why
     url = next(each["url"] for each in await team.list_assignments(uid) if "expires_at" in each)
     assert "Until Nov 30, 2099" in text_of((await client.get(url)).text)
@@ -267,7 +301,10 @@ async def test_undo_brings_back_different_ends(team: SharingTeam, action: str) -
     await team.grant(uid, "ann", "view_asset")
     await team.grant(uid, "ann", "view_submissions", expires_at="2099-12-31")
     await team.grant(uid, "ann", "change_asset", expires_at="2099-06-30")
-    before = [(each["user"], each["permission"], each.get("expires_at")) for each in await team.list_assignments(uid)]
+    before = [
+        (each["user"], each["permission"], each.get("expires_at"))
+        for each in await team.list_assignments(uid)
+    ]
     client = await browser(team, "owner")
     page = (await client.get(page_path(uid))).text
     assert "Edit form until Jun 30, 2099" in text_of(page)
@@ -276,7 +313,10 @@ async def test_undo_brings_back_different_ends(team: SharingTeam, action: str) -
     done = await client.submit_and_follow(page_path(uid), action, fields)
     assert len(await team.list_assignments(uid)) < len(before)
     await client.submit_and_follow(page_path(uid), *notice_fields(done.text))
-    after = [(each["user"], each["permission"], each.get("expires_at")) for each in await team.list_assignments(uid)]
+    after = [
+        (each["user"], each["permission"], each.get("expires_at"))
+        for each in await team.list_assignments(uid)
+    ]
     assert after == before
 
 
@@ -306,24 +346,35 @@ async def test_teams_and_their_members(team: SharingTeam) -> None:
     client = await browser(team, "owner")
     assert '<option value="team:WASH"></option>' in (await client.get(page_path(uid))).text
     fields: dict[str, Any] = {"user": "team:wash", "permissions": ["view_submissions"]}
-    assert "What will change for the team WASH" in text_of((await client.submit(page_path(uid), "share", fields)).text)
+    assert "What will change for the team WASH" in text_of(
+        (await client.submit(page_path(uid), "share", fields)).text
+    )
     done = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
     assert "Shared with the team WASH. Can see submissions." in text_of(done.text)
     assert list(people(done.text))[:3] == ["owner", "WASH", "ann"]
     assert f'href="/api/v2/teams/{wash}/"><bdi>WASH</bdi>' in done.text
     assert "Team of 26 people ann member00" in text_of(done.text)
     assert "member18 and 6 other people" in text_of(done.text)
-    assert re.search(r"ann Can see submissions [\w, ]* through the team WASH Why\? ann Change", text_of(done.text))
+    assert re.search(
+        r"ann Can see submissions [\w, ]* through the team WASH Why\? ann Change",
+        text_of(done.text),
+    )
     # Change and remove the team itself, and undo that.
     change = {"user": f"team:{wash}", "permissions": ["view_asset"], "do": "share"}
     changed = await client.submit_and_follow(page_path(uid), "change", change)
     assert "Shared with the team WASH. Can view the form." in text_of(changed.text)
     question = text_of((await client.get(f"{page_path(uid)}?remove=team:{wash}")).text)
-    assert "Remove the team WASH? Its members lose the access, too, unless they have it in another way." in question
+    assert (
+        "Remove the team WASH? Its members lose the access, too, unless they have it in another way."
+        in question
+    )
     removed = await client.submit_and_follow(page_path(uid), "remove", {"user": f"team:{wash}"})
     assert {"WASH", "ann"}.isdisjoint(people(removed.text))
     undone = await client.submit_and_follow(page_path(uid), *notice_fields(removed.text))
-    assert (people(undone.text)["WASH"], people(undone.text)["ann"]) == ("Can view the form", "Can view the form")
+    assert (people(undone.text)["WASH"], people(undone.text)["ann"]) == (
+        "Can view the form",
+        "Can view the form",
+    )
     # Sharing again adds to what the team has, and undoing that leaves it as it was.
     again = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
     assert people(again.text)["WASH"] == "Can see submissions"
@@ -336,7 +387,9 @@ async def test_take_access_through_a_team_away_from_one_person(team: SharingTeam
     await share_with_team(team, uid, "WASH", "view_asset")
     client = await browser(team, "owner")
     kept = "WASH keeps its access, ann does not get it any more."
-    question = text_of((await client.get(f"{page_path(uid)}?remove=ann")).text).split("Remove ann?")[1]
+    question = text_of((await client.get(f"{page_path(uid)}?remove=ann")).text).split(
+        "Remove ann?"
+    )[1]
     assert question.startswith(f" {kept}")
     losses = question.split("Afterwards:")[0]
     assert ("Loses: View form" in losses, "Edit form" in losses) == (True, False)
@@ -353,7 +406,10 @@ async def test_teams_that_the_viewer_is_not_in_have_no_name(team: SharingTeam) -
     wash = await create_team(team, "manager", "ann", name="Hidden")
     await share_with_team(team, uid, "Hidden", "view_asset", by="manager")
     client = await browser(team, "owner")
-    pages = [(await client.get(page_path(uid) + rest)).text for rest in ("", f"?remove=team:{wash}", "?remove=ann")]
+    pages = [
+        (await client.get(page_path(uid) + rest)).text
+        for rest in ("", f"?remove=team:{wash}", "?remove=ann")
+    ]
     assert people(pages[0])["A team that you are not in"] == "Can view the form"
     assert "through a team that you are not in" in text_of(pages[0])
     assert "so you cannot share with it again" in text_of(pages[1])
@@ -363,22 +419,34 @@ async def test_teams_that_the_viewer_is_not_in_have_no_name(team: SharingTeam) -
     assert "form=restore" not in done.text
     assert "Hidden" not in "".join([*pages, done.text])
     # Who only views the asset sees own teams.
-    assert list(people((await (await browser(team, "viewer")).get(page_path(uid))).text)) == ["owner", "viewer"]
+    assert list(people((await (await browser(team, "viewer")).get(page_path(uid))).text)) == [
+        "owner",
+        "viewer",
+    ]
 
 
-async def test_members_that_are_too_many_are_not_listed(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_members_that_are_too_many_are_not_listed(
+    team: SharingTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
     uid, _ = await team.create_asset(), await create_team(team, "owner", "ann", "bob")
     await share_with_team(team, uid, "WASH", "view_asset")
     client = await browser(team, "owner")
     monkeypatch.setattr(grants, "MAX_WITH_MEMBERS", 1)
     page = text_of((await client.get(page_path(uid))).text)
     assert "Owned by you. Share" in page
-    assert "People with access through a team only are not listed here, because they are too many." in page
+    assert (
+        "People with access through a team only are not listed here, because they are too many."
+        in page
+    )
     assert "Team of 3 people ann bob owner" in page
 
 
 async def test_copied_and_uploaded_changes_name_teams(team: SharingTeam) -> None:
-    uid, other, _ = await team.create_asset(), await team.create_asset(), await create_team(team, "owner", "ann")
+    uid, other, _ = (
+        await team.create_asset(),
+        await team.create_asset(),
+        await create_team(team, "owner", "ann"),
+    )
     await share_with_team(team, other, "WASH", "view_asset")
     client = await browser(team, "owner")
     table = {"table": "user,permission\nteam:WASH,view_asset", "mode": "add"}
@@ -477,7 +545,9 @@ async def test_table_in_and_out(team: SharingTeam) -> None:
     assert preview.status_code == 200
     assert "ann + Gets: Edit form – chosen" in text_of(preview.text)
     assert await team.permissions_of(uid, "ann") == set()
-    done = await client.submit_and_follow(page_path(uid), "upload", {"mode": "replace", "table": fixed, "do": "upload"})
+    done = await client.submit_and_follow(
+        page_path(uid), "upload", {"mode": "replace", "table": fixed, "do": "upload"}
+    )
     assert set(people(done.text)) == {"owner", "ann"}
     name, undo = notice_fields(done.text)
     undone = await client.submit_and_follow(page_path(uid), name, undo)
@@ -498,7 +568,9 @@ async def test_history_in_words(team: SharingTeam) -> None:
     page = (await client.get(f"{page_path(uid)}history/")).text
     text = text_of(page)
     shown = page.split('<ol class="history">')[1].count("<time")
-    assert f"{shown} changes, the newest first." in text, "what one person did at a time is one change"
+    assert f"{shown} changes, the newest first." in text, (
+        "what one person did at a time is one change"
+    )
     part = text_of((await client.get(f"{page_path(uid)}history/?limit=2")).text)
     assert "The newest changes first." in part
     for sentence in (
@@ -519,10 +591,19 @@ async def test_explanation_in_words(team: SharingTeam) -> None:
     path = f"{page_path(uid)}explain/?user=ann&permission=view_submissions"
     text = text_of((await client.get(path)).text)
     assert "What ann can do with “Visit”, and why" in text
-    assert "◐ Partly allowed : View submissions" in text or "◐ Partly allowed: View submissions" in text
+    assert (
+        "◐ Partly allowed : View submissions" in text
+        or "◐ Partly allowed: View submissions" in text
+    )
     assert "only submissions where team is “north”" in text
-    assert "Give “View submissions”. This takes away “Act on submissions only from specific users”." in text
-    assert "View form ✓ Yes Comes with “Act on submissions only from specific users”, which is given here." in text
+    assert (
+        "Give “View submissions”. This takes away “Act on submissions only from specific users”."
+        in text
+    )
+    assert (
+        "View form ✓ Yes Comes with “Act on submissions only from specific users”, which is given here."
+        in text
+    )
     for codename in ("view_submissions", "partial_submissions", "manage_asset", "http://"):
         assert codename not in text
 

@@ -82,7 +82,9 @@ def test_ticked_boxes_can_be_assigned_together(choices: list[str], box: str) -> 
     ticked = ticked_permissions(click(choices, box), "survey")
     assert rules.with_implied(ticked, "survey") == ticked
     assert rules.find_contradiction(ticked, "survey") is None
-    assert (box in ticked) != (box in ticked_permissions(choices, "survey")), "a click changes the box"
+    assert (box in ticked) != (box in ticked_permissions(choices, "survey")), (
+        "a click changes the box"
+    )
 
 
 @given(some_choices, st.sampled_from(OFFERED))

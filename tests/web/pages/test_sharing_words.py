@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, implied
-from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE, filters_equal, with_implied_filters
+from fieldgate.permissions.submission_filters import (
+    PARTIALLY_GRANTABLE,
+    filters_equal,
+    with_implied_filters,
+)
 from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, to_partial_permissions
 from fieldgate.web.pages.sharing_forms import reduce_permissions
 
@@ -21,7 +25,9 @@ def plain(text: str) -> str:
 
 # Filters
 
-texts = st.text(max_size=6) | st.sampled_from(["_submitted_by", "team", " x", "a,b", "a،b", "$in", ""])
+texts = st.text(max_size=6) | st.sampled_from(
+    ["_submitted_by", "team", " x", "a,b", "a،b", "$in", ""]
+)
 values = texts | st.integers() | st.booleans() | st.none() | st.lists(texts, max_size=2)
 filter_values = values | st.dictionaries(st.sampled_from(["$in", "$gt"]), values, max_size=1)
 filters = st.dictionaries(
@@ -52,7 +58,11 @@ def with_names(given_filters: Any) -> Any:
 
     return {
         codename: tuple(
-            {key: with_name(value) if key == "_submitted_by" else value for key, value in each.items()} for each in some
+            {
+                key: with_name(value) if key == "_submitted_by" else value
+                for key, value in each.items()
+            }
+            for each in some
         )
         for codename, some in given_filters.items()
     }
@@ -64,20 +74,31 @@ def with_names(given_filters: Any) -> Any:
         ({"_submitted_by": "omar"}, {"people": "omar"}),
         ({"_submitted_by": {"$in": ["omar", "lucia"]}}, {"people": "omar, lucia"}),
         ({"team": "north"}, {"question": "team", "answer": "north"}),
-        ({"team": "north", "_submitted_by": "omar"}, {"people": "omar", "question": "team", "answer": "north"}),
+        (
+            {"team": "north", "_submitted_by": "omar"},
+            {"people": "omar", "question": "team", "answer": "north"},
+        ),
         (
             {"team": "north", "_submitted_by": {"$in": []}},
             {"query": '{"view_submissions":[{"team":"north","_submitted_by":{"$in":[]}}]}'},
         ),
         ({"_submitted_by": {"$in": ["omar"]}}, {"people": "omar"}),  # the same submissions
-        ({"_submitted_by": ["omar"]}, {"query": '{"view_submissions":[{"_submitted_by":["omar"]}]}'}),
-        ({"_submitted_by": {"$in": "omar"}}, {"query": '{"view_submissions":[{"_submitted_by":{"$in":"omar"}}]}'}),
+        (
+            {"_submitted_by": ["omar"]},
+            {"query": '{"view_submissions":[{"_submitted_by":["omar"]}]}'},
+        ),
+        (
+            {"_submitted_by": {"$in": "omar"}},
+            {"query": '{"view_submissions":[{"_submitted_by":{"$in":"omar"}}]}'},
+        ),
         ({"age": 5}, {"query": '{"view_submissions":[{"age":5}]}'}),
         ({}, {"query": '{"view_submissions":[{}]}'}),
     ],
 )
 def test_simple_filters_are_fields(stored: dict[str, Any], fields: dict[str, str]) -> None:
-    assert from_filters({"view_submissions": (stored,)}) == FilterFields(actions=("view_submissions",), **fields)
+    assert from_filters({"view_submissions": (stored,)}) == FilterFields(
+        actions=("view_submissions",), **fields
+    )
 
 
 @given(st.lists(st.sampled_from([*BY_CODENAME, "nothing"])))
@@ -85,8 +106,14 @@ def test_implied_permissions_are_not_sent(chosen: list[str]) -> None:
     reduced = reduce_permissions(chosen)
 
     def closure(names: list[str]) -> set[str]:
-        return {each for name in names for each in (name, *(implied(name) if name in BY_CODENAME else ()))}
+        return {
+            each
+            for name in names
+            for each in (name, *(implied(name) if name in BY_CODENAME else ()))
+        }
 
     assert closure(reduced) == closure(chosen)
     assert len(reduced) == len(set(reduced))
-    assert not any(each in implied(other) for each in reduced for other in reduced if other in BY_CODENAME)
+    assert not any(
+        each in implied(other) for each in reduced for other in reduced if other in BY_CODENAME
+    )

@@ -31,11 +31,17 @@ async def test_create_a_team_and_paste_names(team: SharingTeam) -> None:
     await team.add_user(ARABIC_NAME)
     assert "You are not in a team." in text_of((await client.get(TEAMS)).text)
     answer = await client.submit(TEAMS, "create", {"name": " ", "description": "Water"})
-    assert (answer.status_code, 'id="create-name-error"' in answer.text, ">Water<" in answer.text) == (400, True, True)
+    assert (
+        answer.status_code,
+        'id="create-name-error"' in answer.text,
+        ">Water<" in answer.text,
+    ) == (400, True, True)
     answer = await client.submit(TEAMS, "create", {"name": "WASH", "description": "Water"})
     path = answer.headers["Location"]
     uid = path.rstrip("/").rsplit("/", 1)[1]
-    assert "The team WASH was created. Now add its members." in text_of((await client.get(path)).text)
+    assert "The team WASH was created. Now add its members." in text_of(
+        (await client.get(path)).text
+    )
     await share(team, form_uid, uid, "view_asset")
 
     pasted = f"ann, bob\nviewer;nobody\t{ARABIC_NAME}، owner  nobody2"
@@ -67,11 +73,15 @@ async def test_full_team(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> 
     for fields in ({"users": "bob viewer"}, {"users": "bob", "do": "add"}):
         refused = await client.submit(f"{TEAMS}{uid}/", "add", fields)
         assert refused.status_code == 400
-        assert "A team has at most 2 members. Create another team for more people." in text_of(refused.text)
+        assert "A team has at most 2 members. Create another team for more people." in text_of(
+            refused.text
+        )
         assert fields["users"] in refused.text
     client.language = "es"
     refused = await client.submit(f"{TEAMS}{uid}/", "add", {"users": "bob"})
-    assert "Un equipo tiene como máximo 2 miembros. Cree otro equipo para más personas." in text_of(refused.text)
+    assert "Un equipo tiene como máximo 2 miembros. Cree otro equipo para más personas." in text_of(
+        refused.text
+    )
     assert set(await members(team, uid)) == {"owner", "ann"}
 
 
@@ -145,11 +155,18 @@ async def test_members_see_no_forms_for_admins(team: SharingTeam) -> None:
 async def test_explanation_history_and_log_name_the_team(team: SharingTeam) -> None:
     form_uid, uid = await team.create_asset(), await create_team(team, "owner", "ann")
     await share(team, form_uid, uid, "change_asset", expires_at="2099-12-31")
-    client, sharing = await browser(team, "owner"), f"/api/v2/assets/{form_uid}/permission-assignments/"
+    client, sharing = (
+        await browser(team, "owner"),
+        f"/api/v2/assets/{form_uid}/permission-assignments/",
+    )
     why = text_of((await client.get(f"{sharing}explain/?user=ann&permission=view_asset")).text)
-    assert "Allowed: View form Comes from the team WASH. Ends on Dec 31, 2099." in why.replace(" :", ":")
+    assert "Allowed: View form Comes from the team WASH. Ends on Dec 31, 2099." in why.replace(
+        " :", ":"
+    )
     for path in (f"{sharing}history/", f"/api/v2/assets/{form_uid}/history/"):
-        assert "owner gave the team WASH “Edit form” until Dec 31, 2099." in text_of((await client.get(path)).text)
+        assert "owner gave the team WASH “Edit form” until Dec 31, 2099." in text_of(
+            (await client.get(path)).text
+        )
     log = text_of((await (await browser(team, "boss")).get("/api/v2/audit-logs/?limit=100")).text)
     for sentence in (
         "owner created the team WASH.",

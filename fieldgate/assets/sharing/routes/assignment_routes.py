@@ -10,8 +10,19 @@ from fieldgate.assets.asset_lists import LIST_TOPICS
 from fieldgate.assets.authorization import audience_key
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.changes import SharingChange, apply_change
-from fieldgate.assets.sharing.grant_parsing import ErrorCollector, end_in_the_past_message, parse_assignment
-from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, ListedAssignment, PermissionChange, run_by_cost
+from fieldgate.assets.sharing.grant_parsing import (
+    ErrorCollector,
+    end_in_the_past_message,
+    parse_assignment,
+)
+from fieldgate.assets.sharing.grants import (
+    Action,
+    AssetGrants,
+    Grant,
+    ListedAssignment,
+    PermissionChange,
+    run_by_cost,
+)
 from fieldgate.assets.sharing.schemas import (
     ASSIGNMENTS_PATH,
     TAG,
@@ -58,13 +69,19 @@ async def assignment_list(
     uid: str, caller: Caller, query: TeamsQuery, language: Language, store: AssignmentStore
 ) -> RecordResult:
     grants = await store.load_visible(await store.authorize(uid, caller), caller)
-    return await run_by_cost(grants.cost, _encode_list, grants, caller, language, with_teams=query.teams)
+    return await run_by_cost(
+        grants.cost, _encode_list, grants, caller, language, with_teams=query.teams
+    )
 
 
-def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, with_teams: bool) -> RecordResult:
+def _encode_list(
+    grants: AssetGrants, caller: Caller, language: Language, *, with_teams: bool
+) -> RecordResult:
     records = encode_assignments(grants, grants.visible_to(caller, with_teams=with_teams), language)
     left_out = sum(each.user.id in grants.left_out for each in grants.through_teams)
-    return RecordResult(records, headers=[(b"fieldgate-left-out", b"%d" % left_out)] if left_out else [])
+    return RecordResult(
+        records, headers=[(b"fieldgate-left-out", b"%d" % left_out)] if left_out else []
+    )
 
 
 @routes.post(
@@ -80,7 +97,12 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language, *, wit
     scope=Scope.SHARING,
 )
 async def assignment_creation(
-    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> Created | PreviewResult:
     (await store.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
@@ -103,9 +125,13 @@ async def assignment_creation(
     return Created(record, record.url)
 
 
-def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[AssetGrants, ListedAssignment]:
+def _assign(
+    transaction: SharingTransaction, change: SharingChange
+) -> tuple[AssetGrants, ListedAssignment]:
     [changed] = apply_change(transaction, change)
-    asset = transaction.load(change.uids[0], [changed.user.id, change.by.id])  # the caller may know the team
+    asset = transaction.load(
+        change.uids[0], [changed.user.id, change.by.id]
+    )  # the caller may know the team
     wanted = changed.user, change.grants[0].permission, False
     for each in asset.list_all(with_teams=True):
         if (each.user, each.permission, each.is_inherited) == wanted:
@@ -117,17 +143,27 @@ def _assign(transaction: SharingTransaction, change: SharingChange) -> tuple[Ass
     ASSIGNMENTS_PATH + "history/",
     response=HistoryRecord,
     title=Message("History of assignments"),
-    description=Message("All changes of permission assignments, newest first. Only for managers of the asset."),
+    description=Message(
+        "All changes of permission assignments, newest first. Only for managers of the asset."
+    ),
     error_statuses=(403,),
 )
 async def assignment_history(
-    uid: str, page: PageRequest, caller: Caller, language: Language, store: AssignmentStore, teams: TeamStore
+    uid: str,
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    store: AssignmentStore,
+    teams: TeamStore,
 ) -> ListResult[HistoryRecord]:
     asset = await store.authorize(uid, caller)
     asset.require("manage_asset")
     count, effects = await store.history(uid, page)
     known = await teams.known_ids(caller, [entry.subject_id for entry, _ in effects])
-    return ListResult(count, [history_record(*each, asset.asset_type, known, language, caller) for each in effects])
+    return ListResult(
+        count,
+        [history_record(*each, asset.asset_type, known, language, caller) for each in effects],
+    )
 
 
 @routes.get(
@@ -165,7 +201,12 @@ def _find(grants: AssetGrants, assignment_uid: str, caller: Caller) -> ListedAss
     scope=Scope.SHARING,
 )
 async def assignment_deletion(
-    uid: str, assignment: str, user: User, query: DryRunQuery, language: Language, store: AssignmentStore
+    uid: str,
+    assignment: str,
+    user: User,
+    query: DryRunQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> PreviewResult | None:
     await store.authorize(uid, user)
 
@@ -184,4 +225,6 @@ async def assignment_deletion(
         return apply_change(transaction, change)
 
     changes = await store.change([uid], remove, is_dry_run=query.dry_run)
-    return PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
+    return (
+        PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
+    )

@@ -96,35 +96,59 @@ def _validate_lists(body: JSONObject) -> JSONObject:
 
 
 async def _change_many(
-    action: Action, user: User, body: ManyRemoved, query: DryRunQuery, language: Language, store: AssignmentStore
+    action: Action,
+    user: User,
+    body: ManyRemoved,
+    query: DryRunQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> Raw:
     size = len(body.assets) + len(body.users) + len(body.permissions)
     change = await run_by_cost(size, _parse_batch, action, user, body, query)
     changes = await change_assignments(store, change)
-    return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=query.dry_run)
+    return await run_by_cost(
+        len(changes), encode_changes, changes, language, is_dry_run=query.dry_run
+    )
 
 
-def _parse_batch(action: Action, user: User, body: ManyRemoved, query: DryRunQuery) -> SharingChange:
+def _parse_batch(
+    action: Action, user: User, body: ManyRemoved, query: DryRunQuery
+) -> SharingChange:
     errors = ErrorCollector()
     assets = [parse_asset(text, "assets", errors) for text in dict.fromkeys(body.assets)]
     names = [parse_user(text, "users", errors) for text in dict.fromkeys(body.users)]
-    permissions = [parse_permission(text, "permissions", errors) for text in dict.fromkeys(body.permissions)]
-    filters, end = None, parse_end(body.expires_at if isinstance(body, ManyAdded) else UNSET, "expires_at", errors)
+    permissions = [
+        parse_permission(text, "permissions", errors) for text in dict.fromkeys(body.permissions)
+    ]
+    filters, end = (
+        None,
+        parse_end(body.expires_at if isinstance(body, ManyAdded) else UNSET, "expires_at", errors),
+    )
     if isinstance(body, ManyAdded):
-        filters = parse_partial_permissions(permissions, body.partial_permissions, "partial_permissions", errors)
+        filters = parse_partial_permissions(
+            permissions, body.partial_permissions, "partial_permissions", errors
+        )
     uids = list(dict.fromkeys(uid for uid in assets if uid is not None))
     if len(uids) < len(set(assets)):  # permissions on the other assets do not matter then
         errors.raise_if_any()
     usernames = {username_key(name): name for name in names if name is not None}
     known = list(dict.fromkeys(each for each in permissions if each is not None))
     _reject_oversized(action, len(uids) * len(usernames), known)
-    valid: list[str | None] = [each for each in known if action is Action.REMOVE or not lacks_filters(each, filters)]
+    valid: list[str | None] = [
+        each for each in known if action is Action.REMOVE or not lacks_filters(each, filters)
+    ]
     return SharingChange(
         action=action,
         by=user,
         uids=uids,
         grants=[
-            Grant(name, each, filters if each == PARTIAL else None, is_valid=each is not None, expires_at=end)
+            Grant(
+                name,
+                each,
+                filters if each == PARTIAL else None,
+                is_valid=each is not None,
+                expires_at=end,
+            )
             for name in usernames.values()
             for each in valid or [None]
         ],

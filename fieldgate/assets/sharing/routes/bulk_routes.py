@@ -18,7 +18,13 @@ from fieldgate.assets.sharing.grant_parsing import (
     parse_user,
     too_many_message,
 )
-from fieldgate.assets.sharing.grants import Action, AssetGrants, Grant, PermissionChange, run_by_cost
+from fieldgate.assets.sharing.grants import (
+    Action,
+    AssetGrants,
+    Grant,
+    PermissionChange,
+    run_by_cost,
+)
 from fieldgate.assets.sharing.schemas import (
     ASSIGNMENTS_PATH,
     MAX_LIST_BYTES,
@@ -65,7 +71,12 @@ routes = Routes(tag=TAG, scope=Scope.SHARING, asset_limit=AssetLimit.PATH)
     max_body=MAX_LIST_BYTES,
 )
 async def assignment_replacement(
-    uid: str, user: User, body: JSONArray, query: ReplacementQuery, language: Language, store: AssignmentStore
+    uid: str,
+    user: User,
+    body: JSONArray,
+    query: ReplacementQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> Raw:
     (await store.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
@@ -80,7 +91,9 @@ async def assignment_replacement(
         replaces_all_users=True,
         replaces_teams=query.teams,
     )
-    changes, asset = await store.change([uid], partial(apply_and_reload, change=change), is_dry_run=query.dry_run)
+    changes, asset = await store.change(
+        [uid], partial(apply_and_reload, change=change), is_dry_run=query.dry_run
+    )
     return await _encode_replaced(changes, asset, user, language, is_dry_run=query.dry_run)
 
 
@@ -95,7 +108,12 @@ async def assignment_replacement(
     body_schema=UserPermissionsBody,
 )
 async def user_permissions_replacement(
-    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> Raw:
     (await store.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
@@ -117,7 +135,9 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
         raise ValidationError({"permissions": [too_many_message(MAX_PERMISSIONS)]})
     username = parse_user(body.user, "user", errors)
     permissions = [parse_permission(each, "permissions", errors) for each in body.permissions]
-    filters = parse_partial_permissions(permissions, body.partial_permissions, "partial_permissions", errors)
+    filters = parse_partial_permissions(
+        permissions, body.partial_permissions, "partial_permissions", errors
+    )
     end = parse_end(body.expires_at, "expires_at", errors)
     if username is None:
         return []
@@ -126,7 +146,10 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     granted = sorted({each for each in permissions if each is not None})
     return [
         Grant(username, None),
-        *(Grant(username, each, filters if each == PARTIAL else None, expires_at=end) for each in granted),
+        *(
+            Grant(username, each, filters if each == PARTIAL else None, expires_at=end)
+            for each in granted
+        ),
     ]
 
 
@@ -134,15 +157,24 @@ def _parse_user_permissions(body: UserPermissionsBody, errors: ErrorCollector) -
     ASSIGNMENTS_PATH + "bulk/",
     alternate_response=ChangeRecord,
     title=Message("Remove a user"),
-    description=Message("Removes all permissions of one user on an asset. Users can remove themselves."),
+    description=Message(
+        "Removes all permissions of one user on an asset. Users can remove themselves."
+    ),
     body_schema=ClearBody,
     error_statuses=(409,),
 )
 async def assignment_clearing(
-    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> PreviewResult | None:
     asset = await store.authorize(uid, user)
-    name = _parse_username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
+    name = _parse_username(
+        parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed
+    )
     change = SharingChange(
         action=Action.REMOVE_ALL,
         by=user,
@@ -153,12 +185,16 @@ async def assignment_clearing(
         field_names={"user": "username", "permission": "username"},
     )
     changes = await change_assignments(store, change)
-    return PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
+    return (
+        PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
+    )
 
 
 def _parse_username(text: str, *, is_needed: bool) -> str:
     if not text.strip():
-        if not is_needed:  # this caller can only remove their own permissions, whatever name is missing
+        if (
+            not is_needed
+        ):  # this caller can only remove their own permissions, whatever name is missing
             raise Forbidden
         raise ValidationError({"username": [Message("This field is required.")]})
     errors = ErrorCollector()
@@ -179,7 +215,12 @@ def _parse_username(text: str, *, is_needed: bool) -> str:
     body_schema=CloneBody,
 )
 async def assignment_cloning(
-    uid: str, user: User, body: RawFields, query: DryRunQuery, language: Language, store: AssignmentStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> Raw:
     (await store.authorize(uid, user)).require("manage_asset")
     source_uid = _parse_source(parse_struct(CloneBody, body).clone_from, uid)
@@ -202,10 +243,19 @@ async def assignment_cloning(
             uids=[uid],
             grants=[
                 *(
-                    Grant(each.user.reference, each.permission, each.filters, expires_at=each.expires_at)
+                    Grant(
+                        each.user.reference,
+                        each.permission,
+                        each.filters,
+                        expires_at=each.expires_at,
+                    )
                     for each in visible
                 ),
-                *(_denials(source, target.scope.owner_id) if source.authorize(user).may_manage else ()),
+                *(
+                    _denials(source, target.scope.owner_id)
+                    if source.authorize(user).may_manage
+                    else ()
+                ),
             ],
             is_dry_run=query.dry_run,
             replaces_all_users=True,
@@ -223,7 +273,11 @@ def _denials(source: AssetGrants, owner_id: int) -> Iterator[Grant]:
     for user_id, rows in source.scope.direct.items():
         grantee = source.grantees_by_id[user_id]
         if grantee.is_active and user_id != owner_id:
-            yield from (Grant(grantee.reference, row.permission, is_denied=True) for row in rows if row.is_denied)
+            yield from (
+                Grant(grantee.reference, row.permission, is_denied=True)
+                for row in rows
+                if row.is_denied
+            )
 
 
 def _parse_source(text: str, target_uid: str) -> str:
@@ -235,7 +289,12 @@ def _parse_source(text: str, target_uid: str) -> str:
 
 
 async def _encode_replaced(
-    changes: list[PermissionChange], asset: AssetGrants, user: User, language: Language, *, is_dry_run: bool
+    changes: list[PermissionChange],
+    asset: AssetGrants,
+    user: User,
+    language: Language,
+    *,
+    is_dry_run: bool,
 ) -> Raw:
     if is_dry_run:
         return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=True)

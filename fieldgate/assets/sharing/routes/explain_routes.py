@@ -11,7 +11,11 @@ from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.authorization import asset_not_found
 from fieldgate.assets.schemas import asset_path, team_path
-from fieldgate.assets.sharing.grant_parsing import parse_field, parse_permission_field, user_not_found_message
+from fieldgate.assets.sharing.grant_parsing import (
+    parse_field,
+    parse_permission_field,
+    user_not_found_message,
+)
 from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.errors import Forbidden, ValidationError
@@ -59,7 +63,9 @@ async def assignment_explanation(
     user = await accounts.find_any(username)
     if not asset.may_manage and (user is None or user.id not in (caller.id, PUBLIC_USER_ID)):
         raise Forbidden(
-            Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
+            Message(
+                "Only those who manage this asset can ask about others. Ask about yourself, or the public."
+            )
         )
     if user is None:
         raise ValidationError({"user": [user_not_found_message(username)]})
@@ -84,7 +90,9 @@ async def assignment_explanation(
     record = explanation_record(
         explanation,
         via=[
-            TeamReference(Link(team_path(names[each].uid)), names[each].name) if each in names else TeamReference()
+            TeamReference(Link(team_path(names[each].uid)), names[each].name)
+            if each in names
+            else TeamReference()
             for each in passing
         ],
         user=Link(user_path(user.username)),
@@ -95,7 +103,10 @@ async def assignment_explanation(
     return msgspec.structs.replace(record, missing_scope=needed.value if lacks_scope else None)
 
 
-_SCOPES = {"change_asset": Scope.IMPORTS, "manage_asset": Scope.SHARING}  # of other permissions: read
+_SCOPES = {
+    "change_asset": Scope.IMPORTS,
+    "manage_asset": Scope.SHARING,
+}  # of other permissions: read
 
 
 def _has_any(state: PermissionState) -> bool:

@@ -53,9 +53,9 @@ class OwnershipInviteRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class InviteFilters(msgspec.Struct, frozen=True):
     status: Annotated[InviteStatus | None, Meta(description="State of the invitations.")] = None
-    received: Annotated[bool | None, Meta(description="true: those that you received; false: those that you sent.")] = (
-        None
-    )
+    received: Annotated[
+        bool | None, Meta(description="true: those that you received; false: those that you sent.")
+    ] = None
 
 
 class NewInviteBody(msgspec.Struct, frozen=True):
@@ -79,7 +79,11 @@ class InviteAnswer(msgspec.Struct, frozen=True):
     formats=(Format.JSON,),
 )
 async def ownership_invite_list(
-    page: PageRequest, user: User, query: InviteFilters, language: Language, invites: OwnershipInvites
+    page: PageRequest,
+    user: User,
+    query: InviteFilters,
+    language: Language,
+    invites: OwnershipInvites,
 ) -> ListResult[OwnershipInviteRecord]:
     count, found = await invites.list_own(user, page, query.status, received=query.received)
     return ListResult(count, [_invite_record(each, language) for each in found])

@@ -45,11 +45,15 @@ class ReviewRecord(AssignmentRecord, frozen=True, kw_only=True):
     asset__name: Annotated[str, Meta(description="Name of the asset.")]
     owner: Annotated[Link, Meta(description="Owner of the asset.")]
     user__username: Annotated[
-        str | UnsetType, Meta(description="Username of the user; AnonymousUser is the public. Absent if a team has it.")
+        str | UnsetType,
+        Meta(
+            description="Username of the user; AnonymousUser is the public. Absent if a team has it."
+        ),
     ] = UNSET
     date_created: Annotated[datetime, Meta(description="When it was assigned.")]
     last_seen: Annotated[
-        datetime | None, Meta(description="Last login or use of a token by the user; null if there was none.")
+        datetime | None,
+        Meta(description="Last login or use of a token by the user; null if there was none."),
     ]
 
 
@@ -94,7 +98,9 @@ async def assignment_review(
     rows = store.select_file(user, filters)
     chunks = stream_review(database, rows, is_csv=request.format is Format.CSV)
     suffix = f".{request.format.query_value}"
-    disposition = dated_attachment(Message("Access review"), day=now().date(), suffix=suffix, language=language)
+    disposition = dated_attachment(
+        Message("Access review"), day=now().date(), suffix=suffix, language=language
+    )
     headers = file_headers(request.format.content_type, disposition)
     return Response(200, headers, stream=exports.stream(chunks, user.quota_id))
 
@@ -119,7 +125,9 @@ def _record(row: ReviewedRow, language: Language) -> ReviewRecord:
         team=Link(team_path(row.team_uid)) if row.is_team else UNSET,
         team__name=row.team_name if row.is_team else UNSET,
         permission=Link(permission_path(row.permission)),
-        partial_permissions=partial_records(decode_filters(row.filters) or {}) if row.permission == PARTIAL else UNSET,
+        partial_permissions=partial_records(decode_filters(row.filters) or {})
+        if row.permission == PARTIAL
+        else UNSET,
         label=label(row.permission, row.asset_type, language),
         inherited=True if row.is_inherited else UNSET,
         via=UNSET if row.via_id is None else team_reference(row.team_uid, row.team_name),
@@ -137,4 +145,8 @@ def _assignment_uid(row: ReviewedRow) -> str:
     """The owner of a collection has no row: the uid is that of the collection. Nor do members of a team."""
     if row.via_id is not None:
         return team_assignment_uid(row.asset_uid, row.user_id, row.permission)
-    return owner_assignment_uid(row.uid, row.permission) if not row.uid.startswith("p") else str(row.uid)
+    return (
+        owner_assignment_uid(row.uid, row.permission)
+        if not row.uid.startswith("p")
+        else str(row.uid)
+    )

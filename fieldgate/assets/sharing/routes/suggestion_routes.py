@@ -23,7 +23,9 @@ routes = Routes(tag=TAG, scope=Scope.READ)
 
 class SuggestionRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the user or team.")]
-    user: Annotated[str, Meta(description="What to send as `user`: the username, or team: and the name or uid.")]
+    user: Annotated[
+        str, Meta(description="What to send as `user`: the username, or team: and the name or uid.")
+    ]
     name: Annotated[str, Meta(description="The username, or the name of the team.")]
 
 
@@ -37,13 +39,17 @@ class SuggestionRecord(msgspec.Struct, frozen=True, kw_only=True):
     ),
     no_store=True,
 )
-async def suggestion_list(page: PageRequest, user: User, store: SuggestionStore) -> ListResult[SuggestionRecord]:
+async def suggestion_list(
+    page: PageRequest, user: User, store: SuggestionStore
+) -> ListResult[SuggestionRecord]:
     total, rows = await store.page(user, page)
     names = Counter(username_key(row.name) for row in rows if row.team_id is not None)
     return ListResult(
         total,
         [
-            SuggestionRecord(url=Link(user_path(row.username)), user=row.username, name=row.username)
+            SuggestionRecord(
+                url=Link(user_path(row.username)), user=row.username, name=row.username
+            )
             if row.team_id is None
             else SuggestionRecord(
                 url=Link(team_path(row.uid)),

@@ -6,7 +6,13 @@ from fieldgate.assets.sharing.changes import SharingChange, change_assignments
 from fieldgate.assets.sharing.csv_table import MAX_TABLE_BYTES, parse_table, write_table
 from fieldgate.assets.sharing.grant_parsing import ErrorCollector
 from fieldgate.assets.sharing.grants import Action, AssetGrants, run_by_cost
-from fieldgate.assets.sharing.schemas import ASSIGNMENTS_PATH, TAG, ChangeRecord, TableBody, TableUploadQuery
+from fieldgate.assets.sharing.schemas import (
+    ASSIGNMENTS_PATH,
+    TAG,
+    ChangeRecord,
+    TableBody,
+    TableUploadQuery,
+)
 from fieldgate.assets.sharing.serializers import encode_changes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
@@ -39,7 +45,11 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     is_costly=True,
 )
 async def assignment_table(
-    uid: str, context: HandlerContext, language: Language, store: AssignmentStore, assets: AssetStore
+    uid: str,
+    context: HandlerContext,
+    language: Language,
+    store: AssignmentStore,
+    assets: AssetStore,
 ) -> Response:
     caller = context.logged_caller
     asset = await store.authorize(uid, caller)
@@ -47,13 +57,17 @@ async def assignment_table(
     table = await run_by_cost(grants.cost, _encode_table, grants, caller)
     name = await store.get_asset_name(uid)
     await assets.count_download(caller, asset, name)
-    disposition = dated_attachment(Message("Sharing"), name, day=now().date(), suffix=".csv", language=language)
+    disposition = dated_attachment(
+        Message("Sharing"), name, day=now().date(), suffix=".csv", language=language
+    )
     return Response(200, file_headers(Format.CSV.content_type, disposition), table)
 
 
 def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
     listed = grants.visible_to(caller, with_teams=True)
-    return write_table([each for each in listed if each.user.id != grants.scope.owner_id and each.team is None])
+    return write_table(
+        [each for each in listed if each.user.id != grants.scope.owner_id and each.team is None]
+    )
 
 
 @routes.post(
@@ -71,7 +85,12 @@ def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
     scope=Scope.SHARING,
 )
 async def assignment_table_upload(
-    uid: str, user: User, body: RawFields, query: TableUploadQuery, language: Language, store: AssignmentStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: TableUploadQuery,
+    language: Language,
+    store: AssignmentStore,
 ) -> Raw:
     (await store.authorize(uid, user)).require("manage_asset")
     parsed = parse_struct(TableBody, body)
@@ -93,7 +112,9 @@ async def assignment_table_upload(
         keeps_passed_on=mode != "remove",
     )
     changes = await change_assignments(store, change)
-    return await run_by_cost(len(changes), encode_changes, changes, language, is_dry_run=query.dry_run)
+    return await run_by_cost(
+        len(changes), encode_changes, changes, language, is_dry_run=query.dry_run
+    )
 
 
 _ACTIONS = {"add": Action.ASSIGN, "replace": Action.REPLACE, "remove": Action.REMOVE}

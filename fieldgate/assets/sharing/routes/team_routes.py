@@ -39,9 +39,14 @@ class TeamRecord(msgspec.Struct, frozen=True, kw_only=True):
     uid: Annotated[str, Meta(description="Identifier of the team.")]
     name: Annotated[str, Meta(description="Name of the team. Several teams can have the same.")]
     description: Annotated[str, Meta(description="What the team is for.")]
-    role: Annotated[Role | None, Meta(description="Your role in the team; null for superusers who are not in it.")]
+    role: Annotated[
+        Role | None,
+        Meta(description="Your role in the team; null for superusers who are not in it."),
+    ]
     member_count: Annotated[int, Meta(description="Number of members.")]
-    asset_count: Annotated[int, Meta(description="Number of assets that the team can use and you can see.")]
+    asset_count: Annotated[
+        int, Meta(description="Number of assets that the team can use and you can see.")
+    ]
     members: Annotated[Link, Meta(description="URL of the list of members.")]
     assets: Annotated[Link, Meta(description="URL of the list of assets that the team can use.")]
     date_created: Annotated[datetime, Meta(description="When the team was created.")]
@@ -51,7 +56,10 @@ class MemberRecord(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[Link, Meta(description="URL of the membership.")]
     user: Annotated[Link, Meta(description="URL of the user.")]
     user__username: Annotated[str, Meta(description="Username.")]
-    role: Annotated[Role, Meta(description="admin: can change the team; member: can use what is shared with it.")]
+    role: Annotated[
+        Role,
+        Meta(description="admin: can change the team; member: can use what is shared with it."),
+    ]
     date_joined: Annotated[datetime, Meta(description="When the user was added.")]
     user__is_active: Annotated[bool, Meta(description="false if the account is disabled.")]
 
@@ -60,9 +68,13 @@ class TeamAssetRecord(msgspec.Struct, frozen=True, kw_only=True):
     asset: Annotated[Link, Meta(description="URL of the asset.")]
     asset__name: Annotated[str, Meta(description="Name of the asset.")]
     asset__asset_type: Annotated[str, Meta(description="Type of the asset.")]
-    permissions: Annotated[list[Link], Meta(description="What the team may do, or the user through it.")]
+    permissions: Annotated[
+        list[Link], Meta(description="What the team may do, or the user through it.")
+    ]
     access: Annotated[str, Meta(description="The same in a sentence.")]
-    user: Annotated[Link | UnsetType, Meta(description="In a preview: who gains or loses the permissions.")] = UNSET
+    user: Annotated[
+        Link | UnsetType, Meta(description="In a preview: who gains or loses the permissions.")
+    ] = UNSET
 
 
 class TeamPreview(msgspec.Struct, frozen=True):
@@ -78,11 +90,15 @@ class TeamPreview(msgspec.Struct, frozen=True):
 
 
 class MembersAdded(msgspec.Struct, frozen=True):
-    added: Annotated[list[MemberRecord], Meta(description="The new members. Others were in the team already.")]
+    added: Annotated[
+        list[MemberRecord], Meta(description="The new members. Others were in the team already.")
+    ]
 
 
 _Name = Annotated[str, Meta(description="Name of the team.", max_length=MAX_NAME_CHARS)]
-_Description = Annotated[str, Meta(description="What the team is for.", max_length=MAX_DESCRIPTION_CHARS)]
+_Description = Annotated[
+    str, Meta(description="What the team is for.", max_length=MAX_DESCRIPTION_CHARS)
+]
 
 
 class NewTeam(msgspec.Struct, frozen=True):
@@ -92,13 +108,19 @@ class NewTeam(msgspec.Struct, frozen=True):
 
 class TeamChanges(msgspec.Struct, frozen=True):
     name: Annotated[_Name | None, Meta(description="Name of the team. Null: as it is.")] = None
-    description: Annotated[_Description | None, Meta(description="What the team is for. Null: as it is.")] = None
+    description: Annotated[
+        _Description | None, Meta(description="What the team is for. Null: as it is.")
+    ] = None
 
 
 class NewMembers(msgspec.Struct, frozen=True):
     user: Annotated[str, Meta(description="A user: URL, path or username.")] = ""
     users: Annotated[
-        list[str], Meta(description="Several users instead: URL, path or username of each.", max_length=MAX_ADDED)
+        list[str],
+        Meta(
+            description="Several users instead: URL, path or username of each.",
+            max_length=MAX_ADDED,
+        ),
     ] = []
     role: Annotated[Role, Meta(description="Role of the new members.")] = "member"
 
@@ -113,7 +135,9 @@ class RoleChange(msgspec.Struct, frozen=True):
     title=Message("Teams"),
     description=Message("The teams that you are in, by name; for superusers all teams."),
 )
-async def team_list(page: PageRequest, user: User, teams: TeamStore, assets: TeamAssets) -> ListResult[TeamRecord]:
+async def team_list(
+    page: PageRequest, user: User, teams: TeamStore, assets: TeamAssets
+) -> ListResult[TeamRecord]:
     found = await teams.page(user, page)
     return ListResult(found.total, await _team_records(user, found.rows, assets))
 
@@ -126,7 +150,9 @@ async def team_list(page: PageRequest, user: User, teams: TeamStore, assets: Tea
     error_statuses=(403, 409),
     scope=Scope.SHARING,
 )
-async def team_creation(user: User, body: NewTeam, settings: Settings, teams: TeamStore, assets: TeamAssets) -> Created:
+async def team_creation(
+    user: User, body: NewTeam, settings: Settings, teams: TeamStore, assets: TeamAssets
+) -> Created:
     if not (settings.teams_by_users or user.is_superuser):
         raise Forbidden(Message("Only superusers can create teams here. Ask one of them."))
     uid = await teams.create(user, body.name, body.description)
@@ -152,7 +178,9 @@ async def team_detail(uid: str, user: User, teams: TeamStore, assets: TeamAssets
     error_statuses=(403,),
     scope=Scope.SHARING,
 )
-async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore, assets: TeamAssets) -> TeamRecord:
+async def team_change(
+    uid: str, user: User, body: TeamChanges, teams: TeamStore, assets: TeamAssets
+) -> TeamRecord:
     await teams.change(user, uid, body.name, body.description)
     return (await _team_records(user, [await teams.find(user, uid)], assets))[0]
 
@@ -169,7 +197,12 @@ async def team_change(uid: str, user: User, body: TeamChanges, teams: TeamStore,
     scope=Scope.SHARING,
 )
 async def team_deletion(
-    uid: str, user: User, query: DryRunQuery, language: Language, teams: TeamStore, assets: TeamAssets
+    uid: str,
+    user: User,
+    query: DryRunQuery,
+    language: Language,
+    teams: TeamStore,
+    assets: TeamAssets,
 ) -> PreviewResult | None:
     if query.dry_run:
         team = await teams.find_managed(user, uid)
@@ -185,7 +218,9 @@ async def team_deletion(
     title=Message("Members of a team"),
     description=Message("The members of a team that you are in, by username."),
 )
-async def member_list(uid: str, page: PageRequest, user: User, teams: TeamStore) -> ListResult[MemberRecord]:
+async def member_list(
+    uid: str, page: PageRequest, user: User, teams: TeamStore
+) -> ListResult[MemberRecord]:
     found = await teams.members(user, uid, page)
     return ListResult(found.total, [_member_record(uid, row) for row in found.rows])
 
@@ -203,14 +238,24 @@ async def member_list(uid: str, page: PageRequest, user: User, teams: TeamStore)
     scope=Scope.SHARING,
 )
 async def member_addition(
-    uid: str, user: User, body: NewMembers, query: DryRunQuery, language: Language, teams: TeamStore, assets: TeamAssets
+    uid: str,
+    user: User,
+    body: NewMembers,
+    query: DryRunQuery,
+    language: Language,
+    teams: TeamStore,
+    assets: TeamAssets,
 ) -> Created | PreviewResult:
     names = _parse_names(body)
     if query.dry_run:
         team = await teams.find_managed(user, uid)
-        return await _preview(user, team, await teams.find_new_members(user, uid, names), language, assets)
+        return await _preview(
+            user, team, await teams.find_new_members(user, uid, names), language, assets
+        )
     added = await teams.add_members(user, uid, names, body.role)
-    return Created(MembersAdded([_member_record(uid, row) for row in added]), Link(f"{team_path(uid)}members/"))
+    return Created(
+        MembersAdded([_member_record(uid, row) for row in added]), Link(f"{team_path(uid)}members/")
+    )
 
 
 def _parse_names(body: NewMembers) -> list[str]:
@@ -238,11 +283,15 @@ async def member_detail(uid: str, username: str, user: User, teams: TeamStore) -
     MEMBER_PATH,
     response=MemberRecord,
     title=Message("Change the role of a member"),
-    description=Message("Makes a member an admin, or an admin a member. Only for admins; one must be left."),
+    description=Message(
+        "Makes a member an admin, or an admin a member. Only for admins; one must be left."
+    ),
     error_statuses=(403, 409),
     scope=Scope.SHARING,
 )
-async def member_change(uid: str, username: str, user: User, body: RoleChange, teams: TeamStore) -> MemberRecord:
+async def member_change(
+    uid: str, username: str, user: User, body: RoleChange, teams: TeamStore
+) -> MemberRecord:
     await teams.set_role(user, uid, username, body.role)
     return _member_record(uid, await teams.find_member(user, uid, username))
 
@@ -259,7 +308,13 @@ async def member_change(uid: str, username: str, user: User, body: RoleChange, t
     scope=Scope.SHARING,
 )
 async def member_removal(
-    uid: str, username: str, user: User, query: DryRunQuery, language: Language, teams: TeamStore, assets: TeamAssets
+    uid: str,
+    username: str,
+    user: User,
+    query: DryRunQuery,
+    language: Language,
+    teams: TeamStore,
+    assets: TeamAssets,
 ) -> PreviewResult | None:
     if query.dry_run:
         member = await teams.find_member(user, uid, username)
@@ -273,10 +328,17 @@ async def member_removal(
     TEAM_PATH + "assets/",
     response=TeamAssetRecord,
     title=Message("Assets of a team"),
-    description=Message("The assets that are shared with a team that you are in, the last changed first."),
+    description=Message(
+        "The assets that are shared with a team that you are in, the last changed first."
+    ),
 )
 async def team_asset_list(
-    uid: str, page: PageRequest, user: User, language: Language, teams: TeamStore, assets: TeamAssets
+    uid: str,
+    page: PageRequest,
+    user: User,
+    language: Language,
+    teams: TeamStore,
+    assets: TeamAssets,
 ) -> ListResult[TeamAssetRecord]:
     team = await teams.find(user, uid)
     count, found = await assets.page(user, team.id, page)
@@ -288,10 +350,14 @@ async def _preview(
 ) -> PreviewResult:
     changed = await assets.gained(user, team.id, {row.id: row.username for row in people})
     records = [_asset_record(each, language) for each in changed[:MAX_PREVIEWED]]
-    return PreviewResult(TeamPreview(True, [Link(user_path(row.username)) for row in people], records))
+    return PreviewResult(
+        TeamPreview(True, [Link(user_path(row.username)) for row in people], records)
+    )
 
 
-async def _team_records(user: User, rows: Sequence[Row[Any]], assets: TeamAssets) -> list[TeamRecord]:
+async def _team_records(
+    user: User, rows: Sequence[Row[Any]], assets: TeamAssets
+) -> list[TeamRecord]:
     counts = await assets.counts(user, [row.id for row in rows])
     return [_team_record(row, counts[row.id]) for row in rows]
 

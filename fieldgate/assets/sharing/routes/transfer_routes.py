@@ -31,7 +31,12 @@ routes = Routes(tag=TAG, scope=Scope.ADMIN)
     ),
 )
 async def user_transfer(
-    username: str, user: User, body: TransferBody, query: DryRunQuery, accounts: AccountStore, ownership: OwnershipStore
+    username: str,
+    user: User,
+    body: TransferBody,
+    query: DryRunQuery,
+    accounts: AccountStore,
+    ownership: OwnershipStore,
 ) -> TransferRecord:
     require_superuser(user)
     row = await find_user(username, accounts)
@@ -54,5 +59,7 @@ async def _find_new_owner(reference: str, row: Row[Any], accounts: AccountStore)
     if found is None:
         raise ValidationError({"to": [Message("There is no user {name}.", name=name[:150])]})
     if found.id == row.id:
-        raise ValidationError({"to": [Message("These assets belong to this user already. Choose another user.")]})
+        raise ValidationError(
+            {"to": [Message("These assets belong to this user already. Choose another user.")]}
+        )
     return found

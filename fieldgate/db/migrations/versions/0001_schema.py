@@ -90,7 +90,10 @@ def _create_tables_of_log() -> None:
         sqlite_autoincrement=True,
     )
     # Writers of events lock the first row; the second one identifies the database.
-    versions = [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}]
+    versions = [
+        {"topic": "events", "version": 0},
+        {"topic": "identity", "version": secrets.randbits(62)},
+    ]
     op.bulk_insert(topic_versions, versions)
 
 
@@ -180,7 +183,9 @@ def _create_tables_of_accounts() -> None:
         Column("subject", sa.String(length=255), nullable=False),
         Column("created_at", sa.BigInteger(), nullable=False),
         Column("last_login_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_identities_user_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_identities_user_id_users", ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_identities"),
         sa.UniqueConstraint("issuer", "subject", name="uq_identities_issuer_subject"),
         sqlite_autoincrement=True,
@@ -193,7 +198,9 @@ def _create_tables_of_accounts() -> None:
         Column("created_by", sa.Integer(), nullable=False),
         Column("created_at", sa.BigInteger(), nullable=False),
         Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_invitations_user_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_invitations_user_id_users", ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("user_id", name="pk_invitations"),
         sa.UniqueConstraint("hash", name="uq_invitations_hash"),
     )
@@ -223,7 +230,9 @@ def _create_tables_of_accounts() -> None:
         Column("scopes", sa.String(length=100), server_default="all", nullable=False),
         Column("assets", sa.JSON(none_as_null=True), nullable=True),
         Column("networks", sa.JSON(none_as_null=True), nullable=True),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_tokens_user_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_tokens_user_id_users", ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_tokens"),
         sa.UniqueConstraint("hash", name="uq_tokens_hash"),
         sqlite_autoincrement=True,
@@ -235,8 +244,12 @@ def _create_tables_of_accounts() -> None:
         Column("user_id", sa.Integer(), nullable=False),
         Column("role", sa.String(length=10), nullable=False),
         Column("joined_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["team_id"], ["teams.id"], name="fk_team_members_team_id_teams", ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_team_members_user_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["team_id"], ["teams.id"], name="fk_team_members_team_id_teams", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_team_members_user_id_users", ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("team_id", "user_id", name="pk_team_members"),
     )
     op.create_index("ix_team_members_user_id", "team_members", ["user_id"], unique=False)
@@ -280,14 +293,22 @@ def _create_tables_of_assets() -> None:
         Column("deployment_active", sa.Boolean(), nullable=True),
         Column("deleted_at", sa.BigInteger(), nullable=True),
         Column("deleted_by", sa.Integer(), nullable=True),
-        sa.ForeignKeyConstraint(["owner_id"], ["users.id"], name="fk_assets_owner_id_users", ondelete="RESTRICT"),
-        sa.ForeignKeyConstraint(["parent_id"], ["assets.id"], name="fk_assets_parent_id_assets", ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(
+            ["owner_id"], ["users.id"], name="fk_assets_owner_id_users", ondelete="RESTRICT"
+        ),
+        sa.ForeignKeyConstraint(
+            ["parent_id"], ["assets.id"], name="fk_assets_parent_id_assets", ondelete="SET NULL"
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_assets"),
         sa.UniqueConstraint("uid", name="uq_assets_uid"),
         sqlite_autoincrement=True,
     )
-    _create_partial_index("ix_assets_deleted_at", "assets", ["deleted_at"], "deleted_at IS NOT NULL")
-    op.create_index("ix_assets_owner_id_modified_at", "assets", ["owner_id", "modified_at"], unique=False)
+    _create_partial_index(
+        "ix_assets_deleted_at", "assets", ["deleted_at"], "deleted_at IS NOT NULL"
+    )
+    op.create_index(
+        "ix_assets_owner_id_modified_at", "assets", ["owner_id", "modified_at"], unique=False
+    )
     _create_partial_index("ix_assets_parent_id", "assets", ["parent_id"], "parent_id IS NOT NULL")
     op.create_table(
         "ownership_invites",
@@ -301,17 +322,27 @@ def _create_tables_of_assets() -> None:
         Column("expires_at", sa.BigInteger(), nullable=False),
         Column("seen_at", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
-            ["recipient_id"], ["users.id"], name="fk_ownership_invites_recipient_id_users", ondelete="CASCADE"
+            ["recipient_id"],
+            ["users.id"],
+            name="fk_ownership_invites_recipient_id_users",
+            ondelete="CASCADE",
         ),
         sa.ForeignKeyConstraint(
-            ["sender_id"], ["users.id"], name="fk_ownership_invites_sender_id_users", ondelete="CASCADE"
+            ["sender_id"],
+            ["users.id"],
+            name="fk_ownership_invites_sender_id_users",
+            ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name="pk_ownership_invites"),
         sa.UniqueConstraint("uid", name="uq_ownership_invites_uid"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_ownership_invites_recipient_id", "ownership_invites", ["recipient_id"], unique=False)
-    op.create_index("ix_ownership_invites_sender_id", "ownership_invites", ["sender_id"], unique=False)
+    op.create_index(
+        "ix_ownership_invites_recipient_id", "ownership_invites", ["recipient_id"], unique=False
+    )
+    op.create_index(
+        "ix_ownership_invites_sender_id", "ownership_invites", ["sender_id"], unique=False
+    )
     op.create_table(
         "asset_versions",
         Column("id", sa.Integer(), nullable=False),
@@ -327,7 +358,10 @@ def _create_tables_of_assets() -> None:
         Column("warnings", sa.JSON(none_as_null=True), nullable=True),
         Column("created_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["asset_id"], ["assets.id"], name="fk_asset_versions_asset_id_assets", ondelete="CASCADE"
+            ["asset_id"],
+            ["assets.id"],
+            name="fk_asset_versions_asset_id_assets",
+            ondelete="CASCADE",
         ),
         sa.ForeignKeyConstraint(["file_id"], ["files.id"], name="fk_asset_versions_file_id_files"),
         sa.PrimaryKeyConstraint("id", name="pk_asset_versions"),
@@ -347,16 +381,27 @@ def _create_tables_of_assets() -> None:
         Column("filters", sa.JSON(), nullable=True),
         Column("created_at", sa.BigInteger(), nullable=False),
         Column("expires_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(["asset_id"], ["assets.id"], name="fk_assignments_asset_id_assets", ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_assignments_user_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["asset_id"], ["assets.id"], name="fk_assignments_asset_id_assets", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_assignments_user_id_users", ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_assignments"),
-        sa.UniqueConstraint("asset_id", "user_id", "permission", name="uq_assignments_asset_id_user_id_permission"),
+        sa.UniqueConstraint(
+            "asset_id", "user_id", "permission", name="uq_assignments_asset_id_user_id_permission"
+        ),
         sa.UniqueConstraint("uid", name="uq_assignments_uid"),
         sqlite_autoincrement=True,
     )
-    _create_partial_index("ix_assignments_expires_at", "assignments", ["expires_at"], "expires_at IS NOT NULL")
+    _create_partial_index(
+        "ix_assignments_expires_at", "assignments", ["expires_at"], "expires_at IS NOT NULL"
+    )
     op.create_index(
-        "ix_assignments_user_id_permission_asset_id", "assignments", ["user_id", "permission", "asset_id"], unique=False
+        "ix_assignments_user_id_permission_asset_id",
+        "assignments",
+        ["user_id", "permission", "asset_id"],
+        unique=False,
     )
     op.create_table(
         "ownership_transfers",
@@ -369,7 +414,10 @@ def _create_tables_of_assets() -> None:
         Column("error", sa.String(length=12), nullable=False),
         Column("modified_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["asset_id"], ["assets.id"], name="fk_ownership_transfers_asset_id_assets", ondelete="CASCADE"
+            ["asset_id"],
+            ["assets.id"],
+            name="fk_ownership_transfers_asset_id_assets",
+            ondelete="CASCADE",
         ),
         sa.ForeignKeyConstraint(
             ["invite_id"],
@@ -381,14 +429,23 @@ def _create_tables_of_assets() -> None:
         sa.UniqueConstraint("uid", name="uq_ownership_transfers_uid"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_ownership_transfers_asset_id", "ownership_transfers", ["asset_id"], unique=False)
-    op.create_index("ix_ownership_transfers_invite_id", "ownership_transfers", ["invite_id"], unique=False)
+    op.create_index(
+        "ix_ownership_transfers_asset_id", "ownership_transfers", ["asset_id"], unique=False
+    )
+    op.create_index(
+        "ix_ownership_transfers_invite_id", "ownership_transfers", ["invite_id"], unique=False
+    )
 
 
 def _create_tables_of_events() -> None:
     op.create_table(
         "deleted_events",
-        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=False,
+            nullable=False,
+        ),
         Column("deleted_at", sa.BigInteger(), nullable=False),
         Column("version", sa.BigInteger(), nullable=False),
         Column("visibility", sa.SmallInteger(), nullable=False),
@@ -397,11 +454,18 @@ def _create_tables_of_events() -> None:
         Column("kept_countries", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_deleted_events"),
     )
-    op.create_index("ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"], unique=False)
+    op.create_index(
+        "ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"], unique=False
+    )
     op.create_index("ix_deleted_events_version", "deleted_events", ["version"], unique=False)
     op.create_table(
         "event_documents",
-        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=False,
+            nullable=False,
+        ),
         Column("document", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_event_documents"),
     )
@@ -412,7 +476,12 @@ def _create_tables_of_events() -> None:
     )
     op.create_table(
         "event_index_rows",
-        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=False,
+            nullable=False,
+        ),
         Column("version", sa.BigInteger(), nullable=False),
         Column("parent_event", sa.BigInteger(), nullable=True),
         Column("start", sa.BigInteger(), nullable=False),
@@ -428,7 +497,12 @@ def _create_tables_of_events() -> None:
     op.create_index("ix_event_index_rows_version", "event_index_rows", ["version"], unique=False)
     op.create_table(
         "event_sources",
-        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=False,
+            nullable=False,
+        ),
         Column("source", sa.String(length=500), nullable=False),
         Column("with_token", sa.Boolean(), nullable=False),
         Column("listed_in", sa.BigInteger(), nullable=False),
@@ -456,7 +530,12 @@ def _create_tables_of_events() -> None:
     )
     op.create_table(
         "event_words",
-        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=False,
+            nullable=False,
+        ),
         Column("names", sa.Text(), nullable=False),
         Column("glide", sa.String(length=18), nullable=False),
         Column("appeal_codes", sa.Text(), nullable=False),
@@ -465,7 +544,12 @@ def _create_tables_of_events() -> None:
     op.create_index("ix_event_words_glide", "event_words", ["glide"], unique=False)
     op.create_table(
         "events",
-        Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        Column(
+            "id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=False,
+            nullable=False,
+        ),
         Column("version", sa.BigInteger(), nullable=False),
         Column("slug", sa.String(length=50), nullable=True),
         Column("parent_event", sa.BigInteger(), nullable=True),
@@ -502,7 +586,9 @@ def _create_tables_of_imports() -> None:
         Column("retry_key", sa.String(length=255), nullable=True),
         Column("retry_digest", sa.LargeBinary(length=32), nullable=True),
         sa.ForeignKeyConstraint(["file_id"], ["files.id"], name="fk_imports_file_id_files"),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_imports_user_id_users", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_imports_user_id_users", ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_imports"),
         sa.UniqueConstraint("uid", name="uq_imports_uid"),
         sa.UniqueConstraint("user_id", "retry_key", name="uq_imports_user_id_retry_key"),
@@ -511,11 +597,22 @@ def _create_tables_of_imports() -> None:
     op.create_index("ix_imports_file_id", "imports", ["file_id"], unique=False)
     op.create_index("ix_imports_finished_at", "imports", ["finished_at"], unique=False)
     op.create_index(
-        "ix_imports_user_id_claimed_at_finished_at", "imports", ["user_id", "claimed_at", "finished_at"], unique=False
+        "ix_imports_user_id_claimed_at_finished_at",
+        "imports",
+        ["user_id", "claimed_at", "finished_at"],
+        unique=False,
     )
-    op.create_index("ix_imports_user_id_created_at_uid", "imports", ["user_id", "created_at", "uid"], unique=False)
+    op.create_index(
+        "ix_imports_user_id_created_at_uid",
+        "imports",
+        ["user_id", "created_at", "uid"],
+        unique=False,
+    )
     _create_partial_index(
-        "ix_imports_user_id_id_lease_until", "imports", ["user_id", "id", "lease_until"], "status = 'processing'"
+        "ix_imports_user_id_id_lease_until",
+        "imports",
+        ["user_id", "id", "lease_until"],
+        "status = 'processing'",
     )
 
 
@@ -550,7 +647,10 @@ def _countries() -> list[dict[str, Any]]:
             "is_deprecated": row["is_deprecated"] == "true",
             "fdrs": row["fdrs"] or None,
             "average_household_size": None,
-            "names": {language: row[language] or territories[language][row["iso"]] for language in LANGUAGES},
+            "names": {
+                language: row[language] or territories[language][row["iso"]]
+                for language in LANGUAGES
+            },
             "society_names": NOTHING,
             "original_language": "en",
             "is_listed": True,

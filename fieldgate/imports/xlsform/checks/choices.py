@@ -36,7 +36,9 @@ def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[s
         return None  # tags are optional
     if list_name is None:
         return "missing_choice_list", Message(
-            "Name a list of choices after {type}, as in {example}.", type=type_, example=f"{type_} yes_no"
+            "Name a list of choices after {type}, as in {example}.",
+            type=type_,
+            example=f"{type_} yes_no",
         )
     if type_ in FILE_SELECT_TYPES and PurePath(list_name).suffixes not in _ALLOWED_SUFFIXES:
         return "unknown_choice_file", Message(
@@ -62,7 +64,9 @@ def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[s
 
 def _unknown_list_issue(list_name: str, where: str) -> tuple[str, Message]:
     return "unknown_choice_list", Message(
-        "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=list_name, sheet=where
+        "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.",
+        list=list_name,
+        sheet=where,
     )
 
 
@@ -77,9 +81,17 @@ def _or_other_issue(question: Question, lists: dict[str, int]) -> tuple[str, Mes
 def _choice_filter_issue(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
     filtered = "choice_filter" in question.row
     if question.type.or_other and filtered:
-        return "or_other_with_filter", Message("or_other cannot be combined with a choice filter. Remove one of them.")
-    if question.type.name == "select_one_external" and not filtered and question.type.list_name not in lists:
-        return "missing_choice_filter", Message("Enter a choice filter: select_one_external needs one.")
+        return "or_other_with_filter", Message(
+            "or_other cannot be combined with a choice filter. Remove one of them."
+        )
+    if (
+        question.type.name == "select_one_external"
+        and not filtered
+        and question.type.list_name not in lists
+    ):
+        return "missing_choice_filter", Message(
+            "Enter a choice filter: select_one_external needs one."
+        )
     return None
 
 
@@ -97,25 +109,45 @@ def check_choices(form: ParsedForm, issues: IssueCollector) -> None:
             " see.",
             list=list_name,
         )
-        issues.add_problem("missing_choice_label", message, table.sheet_name, number, table.header("label"))
+        issues.add_problem(
+            "missing_choice_label", message, table.sheet_name, number, table.header("label")
+        )
     for row in table.filled_rows():
-        _check_complete(table, row, labelled, used, issues, warns=row.text("list_name") not in unlabelled)
+        _check_complete(
+            table, row, labelled, used, issues, warns=row.text("list_name") not in unlabelled
+        )
     if not form.is_enabled("allow_choice_duplicates"):
         _check_duplicates(table, used, issues)
     _check_spaces(form, table, issues)
-    if not any(each.code == "unknown_choice_list" for each in issues.problems):  # one of them may be meant
+    if not any(
+        each.code == "unknown_choice_list" for each in issues.problems
+    ):  # one of them may be meant
         _check_unused(table, used, issues)
 
 
 def _lists_without_labels(form: ParsedForm, table: SheetTable) -> dict[str, int]:
     """The lists that people would see without any text or picture, with the rows of their first choices."""
-    shown = {question.type.list_name for question in form.questions if question.type.name in _SHOWN_TYPES}
-    with_label = {row.text("list_name") for row in table.filled_rows() if "label" in row or _has_media(row)}
-    return {name: row for name, row in first_rows(table).items() if name in shown and name not in with_label}
+    shown = {
+        question.type.list_name for question in form.questions if question.type.name in _SHOWN_TYPES
+    }
+    with_label = {
+        row.text("list_name") for row in table.filled_rows() if "label" in row or _has_media(row)
+    }
+    return {
+        name: row
+        for name, row in first_rows(table).items()
+        if name in shown and name not in with_label
+    }
 
 
 def _check_complete(
-    table: SheetTable, row: SheetRow, labelled: set[str | None], used: set[str], issues: IssueCollector, *, warns: bool
+    table: SheetTable,
+    row: SheetRow,
+    labelled: set[str | None],
+    used: set[str],
+    issues: IssueCollector,
+    *,
+    warns: bool,
 ) -> None:
     """Choices of a list with a translated "Other" need a label themselves. A list that is not used is not compiled."""
     if not any(key in row for key in ("list_name", "name", "label")):
@@ -128,7 +160,11 @@ def _check_complete(
         message = Message("Give this choice a name: answers are stored under this name.")
         report = issues.add_problem if row.text("list_name") in used else issues.add_warning
         report("missing_choice_name", message, *table.place(row, "name"))
-    if warns and "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
+    if (
+        warns
+        and "label" not in row
+        and not (_has_media(row) and row.text("list_name") not in labelled)
+    ):
         message = Message("This choice has no label. Enter the text that people see.")
         report = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
         report("missing_choice_label", message, *table.place(row, "label"))
@@ -151,36 +187,62 @@ def _check_duplicates(table: SheetTable, used: set[str], issues: IssueCollector)
             continue
         earlier = first.setdefault((list_name, name), row.number)
         if earlier != row.number:
-            message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
+            message = Message(
+                "The name {name} is taken by row {row}. Choose another name.",
+                name=name,
+                row=earlier,
+            )
             report = issues.add_problem if list_name in used else issues.add_warning
             report("duplicate_choice", message, *table.place(row, "name"))
 
 
 def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
     """The answers of a select_multiple are stored in one text, separated by spaces."""
-    multiple = {question.type.list_name for question in form.questions if question.type.name == "select_multiple"}
+    multiple = {
+        question.type.list_name
+        for question in form.questions
+        if question.type.name == "select_multiple"
+    }
     for row in table.filled_rows():
         name = row.text("name") or ""
         if " " in name and row.text("list_name") in multiple:
-            message = Message("Remove the spaces from {name}: this list allows several answers.", name=name)
+            message = Message(
+                "Remove the spaces from {name}: this list allows several answers.", name=name
+            )
             issues.add_problem("choice_name_with_space", message, *table.place(row, "name"))
 
 
 def _check_unused(table: SheetTable, used: set[str], issues: IssueCollector) -> None:
     for list_name, row in first_rows(table).items():
         if list_name not in used:
-            message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=list_name)
-            issues.add_warning("unused_choice_list", message, table.sheet_name, row, table.header("list_name"))
+            message = Message(
+                "No question uses the list {list}. Remove it, or name it in a question.",
+                list=list_name,
+            )
+            issues.add_warning(
+                "unused_choice_list", message, table.sheet_name, row, table.header("list_name")
+            )
 
 
 def check_externals(form: ParsedForm, issues: IssueCollector) -> None:
     """Declarations of external files, and their names."""
     sheet = form.survey.sheet_name
-    repeats = {question.row.number for question in form.questions if question.type.begins == "repeat"}
+    repeats = {
+        question.row.number for question in form.questions if question.type.begins == "repeat"
+    }
     for question in form.questions:
         if question.type.name in EXTERNAL_TYPES and question.parent_row in repeats:
-            message = Message("{type} is not allowed in a repeat. Move the row out of it.", type=question.type.name)
-            issues.add_problem("external_in_repeat", message, sheet, question.row.number, form.survey.header("type"))
+            message = Message(
+                "{type} is not allowed in a repeat. Move the row out of it.",
+                type=question.type.name,
+            )
+            issues.add_problem(
+                "external_in_repeat",
+                message,
+                sheet,
+                question.row.number,
+                form.survey.header("type"),
+            )
     _check_ids(form, issues)
 
 
@@ -193,9 +255,15 @@ def _check_ids(form: ParsedForm, issues: IssueCollector) -> None:
         kind, same_file, earlier = first.setdefault(name, (question.type.name, file, row))
         twice_declared = kind in EXTERNAL_TYPES and question.type.name in EXTERNAL_TYPES
         if earlier != row and (twice_declared or file != same_file):
-            message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
+            message = Message(
+                "The name {name} is taken by row {row}. Choose another name.",
+                name=name,
+                row=earlier,
+            )
         elif name in lists and earlier == row:
-            message = Message("The name {name} is taken by a list of choices. Choose another name.", name=name)
+            message = Message(
+                "The name {name} is taken by a list of choices. Choose another name.", name=name
+            )
         else:
             continue
         column = form.survey.header("name" if question.type.name in EXTERNAL_TYPES else "type")

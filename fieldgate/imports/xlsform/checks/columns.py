@@ -8,7 +8,12 @@ from openpyxl.utils import get_column_letter
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.sheet_table import MAX_BLANK_ROWS, SheetColumn, SheetTable, is_compiled
+from fieldgate.imports.xlsform.sheet_table import (
+    MAX_BLANK_ROWS,
+    SheetColumn,
+    SheetTable,
+    is_compiled,
+)
 from fieldgate.imports.xlsform.vocabulary import (
     CHOICE_COLUMNS,
     CHOICES,
@@ -43,7 +48,10 @@ def check_columns(form: ParsedForm, issues: IssueCollector) -> None:
 
 def check_missing_columns(form: ParsedForm, issues: IssueCollector) -> None:
     """Report a missing column once, instead of a missing value in each row."""
-    for table, required in ((form.survey, _REQUIRED_SURVEY_COLUMNS), (form.choices, _REQUIRED_CHOICE_COLUMNS)):
+    for table, required in (
+        (form.survey, _REQUIRED_SURVEY_COLUMNS),
+        (form.choices, _REQUIRED_CHOICE_COLUMNS),
+    ):
         if table is None or not table.columns:
             continue
         if table.kind == CHOICES and not any(map(table.has_column, (*required, "label"))):
@@ -74,7 +82,9 @@ def _report_missing_header(table: SheetTable, issues: IssueCollector) -> None:
 
 def _check_headers(table: SheetTable, issues: IssueCollector) -> None:
     if table.headerless_row is not None:
-        message = Message("This row has a value in a column without a header. Give the column a name.")
+        message = Message(
+            "This row has a value in a column without a header. Give the column a name."
+        )
         issues.add_warning("missing_header", message, table.sheet_name, table.headerless_row)
     if table.ignored_row is not None:
         message = PluralMessage(
@@ -104,7 +114,9 @@ def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
 def duplicate_column_message(first: SheetColumn, second: SheetColumn) -> Message:
     """Columns with the same header are told apart by their letters."""
     if first.header != second.header:
-        return Message("This column is the same as {other}. Keep one of the two.", other=first.header)
+        return Message(
+            "This column is the same as {other}. Keep one of the two.", other=first.header
+        )
     return Message(
         "Columns {first} and {second} are both named {name}. Keep one of the two.",
         first=get_column_letter(first.index + 1),
@@ -129,12 +141,16 @@ def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) 
             )
         )
         if filled is not None and message is not None:
-            issues.add_warning("unknown_column", message, table.sheet_name, filled.number, column.header)
+            issues.add_warning(
+                "unknown_column", message, table.sheet_name, filled.number, column.header
+            )
 
 
 def _data_column_message(column: SheetColumn) -> Message | None:
     """Choices may have columns of the author's own. Warn only if one looks like a misspelling."""
-    for guess in get_close_matches(to_snake_case(column.header), CHOICE_COLUMNS, n=1, cutoff=_SIMILARITY_CUTOFF):
+    for guess in get_close_matches(
+        to_snake_case(column.header), CHOICE_COLUMNS, n=1, cutoff=_SIMILARITY_CUTOFF
+    ):
         return Message(
             "{column} is kept as data of the choices. If you meant {name}, rename it.",
             column=column.header,

@@ -28,9 +28,12 @@ def _check_declaration(table: SheetTable, row: SheetRow, issues: IssueCollector)
     for cell in row.cells:
         if cell.column.key not in ENTITY_COLUMNS:
             message = Message(
-                "Entities have no column {column}. Correct its name, or remove it.", column=cell.column.header
+                "Entities have no column {column}. Correct its name, or remove it.",
+                column=cell.column.header,
             )
-            issues.add_problem("unknown_entity_column", message, table.sheet_name, row.number, cell.column.header)
+            issues.add_problem(
+                "unknown_entity_column", message, table.sheet_name, row.number, cell.column.header
+            )
     if "entity_id" not in row and "update_if" in row:
         message = Message("Enter an entity_id: it says which entity to update.")
         issues.add_problem("missing_entity_id", message, *table.place(row, "entity_id"))
@@ -42,7 +45,9 @@ def _check_declaration(table: SheetTable, row: SheetRow, issues: IssueCollector)
         issues.add_problem("missing_update_if", message, *table.place(row, "update_if"))
 
 
-def _check_list_name(table: SheetTable, row: SheetRow, first: dict[str, int], issues: IssueCollector) -> None:
+def _check_list_name(
+    table: SheetTable, row: SheetRow, first: dict[str, int], issues: IssueCollector
+) -> None:
     place = table.place(row, "dataset" if table.has_column("dataset") else "list_name")
     name = row.text("list_name") or row.text("dataset")
     if name is None:
@@ -57,7 +62,9 @@ def _check_list_name(table: SheetTable, row: SheetRow, first: dict[str, int], is
         issues.add_problem("invalid_entity_list", message, *place)
     earlier = first.setdefault(name, row.number)
     if earlier != row.number:
-        message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
+        message = Message(
+            "The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier
+        )
         issues.add_problem("duplicate_entity_list", message, *place)
 
 
@@ -75,21 +82,29 @@ def _save_to_issue(
 ) -> tuple[str, Message] | None:
     list_name, sign, name = text.rpartition("#")
     if not lists:
-        return "missing_entities", Message("save_to needs a list of entities. Add a sheet entities that declares one.")
+        return "missing_entities", Message(
+            "save_to needs a list of entities. Add a sheet entities that declares one."
+        )
     if not sign and len(lists) > 1:
         return "ambiguous_save_to", Message(
-            "There are several lists of entities. Name one of them, as in {example}.", example=f"list#{name}"
+            "There are several lists of entities. Name one of them, as in {example}.",
+            example=f"list#{name}",
         )
     list_name = list_name if sign else next(iter(lists))
     if list_name not in lists:
         return "unknown_entity_list", Message(
-            "There is no list {list} in sheet entities. Add it there, or correct its name here.", list=list_name
+            "There is no list {list} in sheet entities. Add it there, or correct its name here.",
+            list=list_name,
         )
     if question.type.begins or question.type.ends:
         return "save_to_of_group", Message(
             "A group cannot be saved to an entity. Move save_to to one of its questions."
         )
-    if name.lower() in _RESERVED_NAMES or name.startswith(ENTITIES_RESERVED_PREFIX) or not is_xml_name(name):
+    if (
+        name.lower() in _RESERVED_NAMES
+        or name.startswith(ENTITIES_RESERVED_PREFIX)
+        or not is_xml_name(name)
+    ):
         return "invalid_save_to", Message(
             "{name} cannot name a property. Use letters, digits, _, - and ., begin with a letter or one _, avoid name "
             "and label.",

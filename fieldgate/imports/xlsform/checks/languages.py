@@ -30,15 +30,21 @@ def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
                 "{language} does not end with a known language code, as in French (fr). Correct the code.",
                 language=language,
             )
-            issues.add_warning("bad_language_code", message, table.sheet_name, table.header_row, header)
-    media_language = language_of_media(column for table in tables for column in translatable_columns(table))
+            issues.add_warning(
+                "bad_language_code", message, table.sheet_name, table.header_row, header
+            )
+    media_language = language_of_media(
+        column for table in tables for column in translatable_columns(table)
+    )
     expected = named if media_language else found
     if len(expected) > 1:
         for table in tables:
             _check_translations(table, expected, media_language, issues)
 
 
-def _check_default(form: ParsedForm, default: str | None, found: list[str | None], issues: IssueCollector) -> None:
+def _check_default(
+    form: ParsedForm, default: str | None, found: list[str | None], issues: IssueCollector
+) -> None:
     """Columns without a language are in the default language, whatever its name."""
     table = form.sheets.get(SETTINGS)
     if table is None or default is None or default in found:
@@ -46,7 +52,9 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
     place = table.place(next(table.filled_rows()), "default_language")
     if column := match_language(default, found):
         message = Message(
-            "{default} is treated as {language}. Use the same spelling for both.", default=default, language=column
+            "{default} is treated as {language}. Use the same spelling for both.",
+            default=default,
+            language=column,
         )
         issues.add_warning("default_language_spelling", message, *place)
     elif found and None not in found and default != UNNAMED_LANGUAGE:
@@ -61,7 +69,10 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
 
 
 def _check_translations(
-    table: SheetTable, found: Iterable[str | None], media_language: str | None, issues: IssueCollector
+    table: SheetTable,
+    found: Iterable[str | None],
+    media_language: str | None,
+    issues: IssueCollector,
 ) -> None:
     """One warning for each column and language, not for each row."""
     missing: dict[str, list[int]] = {}
@@ -74,7 +85,9 @@ def _check_translations(
         for key in sorted({key for key, _ in written}):
             for language in found:
                 if (key, language) not in written:
-                    missing.setdefault(key if language is None else f"{key}::{language}", []).append(row.number)
+                    missing.setdefault(
+                        key if language is None else f"{key}::{language}", []
+                    ).append(row.number)
     for column, rows in missing.items():
         message = Message(
             "Texts without a translation in {column}: {count}. Fill them in, starting with row {row}.",
@@ -86,4 +99,9 @@ def _check_translations(
 
 
 def _first_column(tables: Iterable[SheetTable], language: str) -> tuple[SheetTable, str]:
-    return next((table, column.header) for table in tables for column in table.columns if column.language == language)
+    return next(
+        (table, column.header)
+        for table in tables
+        for column in table.columns
+        if column.language == language
+    )

@@ -29,7 +29,9 @@ def check_locking(form: ParsedForm, issues: IssueCollector) -> None:
                 name=name,
                 sheet=LOCKING,
             )
-            issues.add_warning("unknown_locking_profile", message, *place_table.place(row, LOCKING_PROFILE))
+            issues.add_warning(
+                "unknown_locking_profile", message, *place_table.place(row, LOCKING_PROFILE)
+            )
 
 
 def _check_columns(table: SheetTable, issues: IssueCollector) -> None:
@@ -44,7 +46,9 @@ def _check_columns(table: SheetTable, issues: IssueCollector) -> None:
     first: dict[str, SheetColumn] = {}
     for column in profile_columns(table):
         if column.header == LOCKED:
-            message = Message("The name {name} is reserved. Choose another name.", name=column.header)
+            message = Message(
+                "The name {name} is reserved. Choose another name.", name=column.header
+            )
             issues.add_problem("reserved_name", message, sheet, row, column.header)
         other = first.setdefault(column.header, column)
         if other is not column:
@@ -64,9 +68,13 @@ def _check_rows(table: SheetTable, issues: IssueCollector) -> None:
         for cell in row.cells:
             if cell.column.key != RESTRICTION and cell.text.lower() != LOCKED:
                 message = Message(
-                    "{value} has no effect. Enter {word}, or empty the cell.", value=cell.text, word=LOCKED
+                    "{value} has no effect. Enter {word}, or empty the cell.",
+                    value=cell.text,
+                    word=LOCKED,
                 )
-                issues.add_warning("unknown_lock", message, table.sheet_name, row.number, cell.column.header)
+                issues.add_warning(
+                    "unknown_lock", message, table.sheet_name, row.number, cell.column.header
+                )
 
 
 def _unknown_restriction_message(name: str) -> Message:

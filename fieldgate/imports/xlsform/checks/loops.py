@@ -25,11 +25,15 @@ def check_loops(form: ParsedForm, issues: IssueCollector) -> None:
         if question.type.begins == "loop":
             columns[question.row.number] = _common_columns(lists.get(question.type.list_name, []))
         if question.type.begins == "repeat" and copies[question.parent_row] > 1:
-            message = Message("A repeat is not allowed in a loop. Move it out of the loop, or make it a group.")
+            message = Message(
+                "A repeat is not allowed in a loop. Move it out of the loop, or make it a group."
+            )
             issues.add_problem("repeat_in_loop", message, *form.survey.place(question.row, "type"))
         if question.parent_row in columns:
             _check_placeholders(form, question, columns[question.parent_row], issues)
-    looped = {question.type.list_name for question in form.questions if question.type.begins == "loop"}
+    looped = {
+        question.type.list_name for question in form.questions if question.type.begins == "loop"
+    }
     for list_name in lists.keys() & looped:
         _check_choices(form.sheets[CHOICES], lists[list_name], issues)
 
@@ -40,7 +44,9 @@ def count_group_copies(form: ParsedForm) -> dict[int, int]:
     copies = {TOP_LEVEL: 1}
     for question in form.questions:
         if question.type.begins:
-            choices = lists.get(question.type.list_name, []) if question.type.begins == "loop" else []
+            choices = (
+                lists.get(question.type.list_name, []) if question.type.begins == "loop" else []
+            )
             copies[question.row.number] = copies[question.parent_row] * max(1, len(choices))
     return copies
 
@@ -63,18 +69,28 @@ def _check_choices(table: SheetTable, choices: Iterable[SheetRow], issues: Issue
     for row in choices:
         name = row.text("name") or ""
         if not is_xml_name(name):
-            issues.add_problem("invalid_choice_name", invalid_name_message(name), *table.place(row, "name"))
+            issues.add_problem(
+                "invalid_choice_name", invalid_name_message(name), *table.place(row, "name")
+            )
         if "label" not in row:
             message = Message("A loop uses this list. Enter a label for this choice.")
             issues.add_problem("missing_loop_label", message, *table.place(row, "label"))
 
 
-def _check_placeholders(form: ParsedForm, question: Question, columns: Collection[str], issues: IssueCollector) -> None:
+def _check_placeholders(
+    form: ParsedForm, question: Question, columns: Collection[str], issues: IssueCollector
+) -> None:
     """pyxform formats every cell with the columns of the choice, so any other percent sign is an error."""
     for cell in question.row.cells:
         found = _PLACEHOLDER.finditer(cell.text) if cell.column.known else ()
         if any(place[0] != "%%" and place[1] not in columns for place in found):
-            message = Message("In a loop, write %(name)s or %(label)s for the choice, and %% for a percent sign.")
+            message = Message(
+                "In a loop, write %(name)s or %(label)s for the choice, and %% for a percent sign."
+            )
             issues.add_problem(
-                "broken_placeholder", message, form.survey.sheet_name, question.row.number, cell.column.header
+                "broken_placeholder",
+                message,
+                form.survey.sheet_name,
+                question.row.number,
+                cell.column.header,
             )

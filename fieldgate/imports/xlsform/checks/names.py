@@ -16,7 +16,14 @@ _RESERVED_NAME = "meta"
 _AUTO_NAMED_TYPES = frozenset({"note", "audit"})
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
 _HEADER_APPEARANCE = "label"
-_DISPLAY_COLUMNS = ("label", "hint", "media::image", "media::big-image", "media::audio", "media::video")
+_DISPLAY_COLUMNS = (
+    "label",
+    "hint",
+    "media::image",
+    "media::big-image",
+    "media::audio",
+    "media::video",
+)
 
 
 def check_names(form: ParsedForm, issues: IssueCollector) -> None:
@@ -29,7 +36,9 @@ def check_names(form: ParsedForm, issues: IssueCollector) -> None:
         elif _needs_name(question):
             issues.add_problem("missing_name", Message("Give this row a name."), *place)
         if question.type.name == "audit" and question.name not in (None, "audit"):
-            message = Message("Remove the name, or change it to audit. No other name is allowed here.")
+            message = Message(
+                "Remove the name, or change it to audit. No other name is allowed here."
+            )
             issues.add_problem("invalid_name", message, *place)
     _check_generated_names(form, taken, issues)
 
@@ -41,7 +50,11 @@ def _needs_name(question: Question) -> bool:
 
 def _probable_type(question: Question) -> QuestionType:
     """The type of the question, or the one that was most likely meant if it is unknown."""
-    return guess_question_type(question.row.text("type") or "") if question.type.is_unknown else question.type
+    return (
+        guess_question_type(question.row.text("type") or "")
+        if question.type.is_unknown
+        else question.type
+    )
 
 
 def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
@@ -112,7 +125,9 @@ def _check_generated_names(form: ParsedForm, taken: _NameRegistry, issues: Issue
                 name=generated,
                 row=question.row.number,
             )
-            issues.add_problem("duplicate_name", message, form.survey.sheet_name, row, form.survey.header("name"))
+            issues.add_problem(
+                "duplicate_name", message, form.survey.sheet_name, row, form.survey.header("name")
+            )
 
 
 def _check_name_syntax(name: str, place: Place, issues: IssueCollector) -> None:
@@ -126,10 +141,16 @@ def _check_name_syntax(name: str, place: Place, issues: IssueCollector) -> None:
 def _check_name_is_unique(
     question: Question, name: str, taken: _NameRegistry, place: Place, issues: IssueCollector
 ) -> None:
-    row, first, other = question.row.number, taken.first_row(question, name), taken.case_variant(question, name)
+    row, first, other = (
+        question.row.number,
+        taken.first_row(question, name),
+        taken.case_variant(question, name),
+    )
     elsewhere = taken.anywhere.setdefault(name, row)
     if first != row:
-        message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=first)
+        message = Message(
+            "The name {name} is taken by row {row}. Choose another name.", name=name, row=first
+        )
         issues.add_problem("duplicate_name", message, *place)
     elif elsewhere != row:
         message = Message(
@@ -141,5 +162,7 @@ def _check_name_is_unique(
         )
         issues.add_warning("repeated_name", message, *place)
     elif other != name:
-        message = Message("{name} and {other} differ in capital letters only. Rename one.", name=name, other=other)
+        message = Message(
+            "{name} and {other} differ in capital letters only. Rename one.", name=name, other=other
+        )
         issues.add_warning("similar_name", message, *place)

@@ -16,7 +16,10 @@ _BOOLEANS = ("true", "false")
 _QUALITY = ("voice-only", "low", "normal")
 _SELECT_PARAMETERS: dict[str, _Values] = {"randomize": _BOOLEANS, "seed": SEED}
 _FILE_SELECT_PARAMETERS: dict[str, _Values] = {**_SELECT_PARAMETERS, "value": NAME, "label": NAME}
-_GEOPOINT_PARAMETERS: dict[str, _Values] = {"allow-mock-accuracy": _BOOLEANS, "reference-geometry": ANY}
+_GEOPOINT_PARAMETERS: dict[str, _Values] = {
+    "allow-mock-accuracy": _BOOLEANS,
+    "reference-geometry": ANY,
+}
 _GEOLINE_PARAMETERS: dict[str, _Values] = {**_GEOPOINT_PARAMETERS, "incremental": ("true", "yes")}
 
 # Types that are not listed accept any parameter.
@@ -87,10 +90,15 @@ def _parameter_issues(question: Question, text: str) -> Iterator[tuple[str, Mess
             yield "invalid_parameter", message
     if "seed" in taken and "seed" in given and "randomize" not in given:
         yield "invalid_parameter", Message("Add randomize=true: a seed has no effect without it.")
-    if _LOCATION_PARAMETERS & taken.keys() and 0 < len(_LOCATION_PARAMETERS & given.keys()) < len(_LOCATION_PARAMETERS):
+    if _LOCATION_PARAMETERS & taken.keys() and 0 < len(_LOCATION_PARAMETERS & given.keys()) < len(
+        _LOCATION_PARAMETERS
+    ):
         yield (
             "invalid_parameter",
-            Message("Enter all of {names}, or none of them.", names=", ".join(sorted(_LOCATION_PARAMETERS))),
+            Message(
+                "Enter all of {names}, or none of them.",
+                names=", ".join(sorted(_LOCATION_PARAMETERS)),
+            ),
         )
 
 
@@ -102,7 +110,9 @@ def _parse_parameters(text: str) -> dict[str, str] | None:
     # Columns of a file are case-sensitive; everything else is lower case.
     given = {name.lower(): value for name, value in zip(names, values, strict=True)}
     return {
-        name: value if name in _FILE_SELECT_PARAMETERS.keys() - _SELECT_PARAMETERS.keys() else value.lower()
+        name: value
+        if name in _FILE_SELECT_PARAMETERS.keys() - _SELECT_PARAMETERS.keys()
+        else value.lower()
         for name, value in given.items()
     }
 
@@ -110,16 +120,27 @@ def _parse_parameters(text: str) -> dict[str, str] | None:
 def _invalid_value_message(name: str, value: str, allowed: _Values) -> Message | None:
     if isinstance(allowed, tuple) and value not in allowed:
         return Message(
-            "{name} cannot be {value}. It is one of: {values}.", name=name, value=value, values=", ".join(allowed)
+            "{name} cannot be {value}. It is one of: {values}.",
+            name=name,
+            value=value,
+            values=", ".join(allowed),
         )
     if allowed == INTEGER and not _is_parseable_as(int, value):
         return Message("{name} cannot be {value}. Enter a whole number.", name=name, value=value)
     if allowed == NUMBER and not _is_parseable_as(float, value):
         return Message("{name} cannot be {value}. Enter a number.", name=name, value=value)
     if allowed == SEED and not (_REFERENCE.fullmatch(value) or _is_parseable_as(float, value)):
-        return Message("{name} cannot be {value}. Enter a number, or a question as ${{name}}.", name=name, value=value)
+        return Message(
+            "{name} cannot be {value}. Enter a number, or a question as ${{name}}.",
+            name=name,
+            value=value,
+        )
     if allowed == NAME and not is_xml_name(value):
-        return Message("{name} cannot be {value}. Enter the name of a column of the file.", name=name, value=value)
+        return Message(
+            "{name} cannot be {value}. Enter the name of a column of the file.",
+            name=name,
+            value=value,
+        )
     return None
 
 

@@ -6,7 +6,11 @@ from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.choices import check_choices, check_externals, check_selects
 from fieldgate.imports.xlsform.checks.columns import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.checks.entities import check_entities
-from fieldgate.imports.xlsform.checks.expressions import check_expressions, check_references, check_triggers
+from fieldgate.imports.xlsform.checks.expressions import (
+    check_expressions,
+    check_references,
+    check_triggers,
+)
 from fieldgate.imports.xlsform.checks.languages import check_languages
 from fieldgate.imports.xlsform.checks.locking import check_locking
 from fieldgate.imports.xlsform.checks.loops import check_loops
@@ -47,7 +51,9 @@ def check_library(form: ParsedForm, issues: IssueCollector) -> None:
 def _check_empty(form: ParsedForm, issues: IssueCollector) -> None:
     """An empty sheet would compile, and erase the form that it replaces."""
     if not form.questions and not issues.problems:
-        message = Message("The sheet has no questions. Enter at least one, with its type, name and label.")
+        message = Message(
+            "The sheet has no questions. Enter at least one, with its type, name and label."
+        )
         issues.add_problem("no_questions", message, form.survey.sheet_name, form.survey.header_row)
 
 
@@ -55,4 +61,6 @@ def sort_by_position(issues: Iterable[Issue], form: ParsedForm) -> list[Issue]:
     """Sort by sheet and row."""
     sheets = [form.survey.sheet_name, *(table.sheet_name for table in form.sheets.values())]
     order = {sheet: index for index, sheet in reversed(list(enumerate(sheets)))}
-    return sorted(issues, key=lambda issue: (order.get(issue.sheet or "", len(order)), issue.row or 0))
+    return sorted(
+        issues, key=lambda issue: (order.get(issue.sheet or "", len(order)), issue.row or 0)
+    )

@@ -11,7 +11,9 @@ from fieldgate.imports.xlsform.sheet_table import Cell, SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import PASSTHROUGH_PREFIXES, SETTINGS
 from fieldgate.imports.xlsform.xml_names import declared_prefixes, invalid_name_message, is_xml_name
 
-_NamedNode = tuple[str, SheetTable, SheetRow, str]  # a name in the XForm, and its place in the workbook
+_NamedNode = tuple[
+    str, SheetTable, SheetRow, str
+]  # a name in the XForm, and its place in the workbook
 
 _FIXED_COLUMNS = frozenset({"bind::nodeset", "body::nodeset", "control::nodeset", "bind::type"})
 _TYPED_SELECTS = FILE_SELECT_TYPES | {"select_one", "select_multiple", "rank"}
@@ -30,7 +32,9 @@ def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
     _check_fixed_attributes(form, issues)
     for name, table, row, header in elements:
         if table.kind == SETTINGS and not is_xml_name(name):
-            issues.add_problem("invalid_name", invalid_name_message(name), table.sheet_name, row.number, header)
+            issues.add_problem(
+                "invalid_name", invalid_name_message(name), table.sheet_name, row.number, header
+            )
     _check_prefixes([named for named in (*attributes, *elements) if ":" in named[0]], form, issues)
 
 
@@ -53,7 +57,9 @@ def _is_fixed(cell: Cell, type_: QuestionType) -> bool:
     return not type_.ends and (cell.column.key == "bind::nodeset" or type_.begins == "repeat")
 
 
-def _check_prefixes(prefixed: Iterable[_NamedNode], form: ParsedForm, issues: IssueCollector) -> None:
+def _check_prefixes(
+    prefixed: Iterable[_NamedNode], form: ParsedForm, issues: IssueCollector
+) -> None:
     declared = declared_prefixes(form.namespaces)
     for name, table, row, header in prefixed:
         prefix = name.partition(":")[0]

@@ -12,8 +12,21 @@ import msgspec
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import QuestionType
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW, Cell, SheetColumn, SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, SETTINGS, SURVEY
+from fieldgate.imports.xlsform.sheet_table import (
+    FIRST_DATA_ROW,
+    Cell,
+    SheetColumn,
+    SheetRow,
+    SheetTable,
+)
+from fieldgate.imports.xlsform.vocabulary import (
+    CHOICES,
+    ENTITIES,
+    EXTERNAL_CHOICES,
+    OSM,
+    SETTINGS,
+    SURVEY,
+)
 
 MAX_SECONDS = 15.0  # of processor time; the last part that is known to fail is reported then
 
@@ -100,14 +113,21 @@ def _reduced(form: ParsedForm, parts: list[_Part]) -> ParsedForm:
     kept: dict[str, list[SheetRow]] = {}
     for table, row in parts:
         kept.setdefault(table.kind, []).append(row)
-    sheets = {kind: table.with_rows(kept[kind]) for kind, table in form.sheets.items() if kind in kept}
-    questions = list(_reduced_questions(form, {row.number for row in kept.get(form.survey.kind, [])}))
+    sheets = {
+        kind: table.with_rows(kept[kind]) for kind, table in form.sheets.items() if kind in kept
+    }
+    questions = list(
+        _reduced_questions(form, {row.number for row in kept.get(form.survey.kind, [])})
+    )
     survey = form.survey.with_rows([question.row for question in questions])
     return ParsedForm(survey, sheets, questions)
 
 
 def _reduced_questions(form: ParsedForm, kept: set[int]) -> Iterator[Question]:
-    label = next((column for column in form.survey.columns if column.key == "label"), SheetColumn("label", "label"))
+    label = next(
+        (column for column in form.survey.columns if column.key == "label"),
+        SheetColumn("label", "label"),
+    )
     is_kept: list[bool] = []  # of the groups that are open
     for question in form.questions:
         if question.type.begins:
@@ -126,4 +146,6 @@ def _reduced_type(type_: QuestionType) -> QuestionType:
     container = type_.begins or type_.ends
     if not container:
         return QuestionType("text")
-    return QuestionType(f"{'begin' if type_.begins else 'end'}_{'repeat' if container == 'repeat' else 'group'}")
+    return QuestionType(
+        f"{'begin' if type_.begins else 'end'}_{'repeat' if container == 'repeat' else 'group'}"
+    )

@@ -13,7 +13,12 @@ from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.choice_lists import incomplete_lists, used_lists
-from fieldgate.imports.xlsform.compile.compiler_messages import find_place, find_row, pyxform_rows, strip_row
+from fieldgate.imports.xlsform.compile.compiler_messages import (
+    find_place,
+    find_row,
+    pyxform_rows,
+    strip_row,
+)
 from fieldgate.imports.xlsform.compile.survey_builder import build_survey
 from fieldgate.imports.xlsform.form_languages import default_language
 from fieldgate.imports.xlsform.issues import IssueCollector
@@ -36,7 +41,10 @@ log = logging.getLogger(__name__)
 # name. For a control of a question it takes the value as the name of the element. So pyxform gets another name, which
 # our checks refuse in a column of an author.
 _TAG, _TAG_ALIAS = "tag", "tag?"
-_TAG_COLUMNS = {f"{prefix}::{_TAG}": f"{prefix}::{_TAG_ALIAS}" for prefix in ("instance", "bind", "body", "control")}
+_TAG_COLUMNS = {
+    f"{prefix}::{_TAG}": f"{prefix}::{_TAG_ALIAS}"
+    for prefix in ("instance", "bind", "body", "control")
+}
 
 _MAX_REASON_CHARS = 200
 _NON_ID_CHARS = re.compile(r"[^\w-]+")
@@ -47,7 +55,9 @@ _IGNORED_WARNINGS = re.compile(
 )
 
 
-def compile_form(form: ParsedForm, name: str, issues: IssueCollector, asset_uid: str | None = None) -> str:
+def compile_form(
+    form: ParsedForm, name: str, issues: IssueCollector, asset_uid: str | None = None
+) -> str:
     """The XForm, or an empty text and a problem. Any error of pyxform is reported as a problem of the form.
 
     `asset_uid` names the root element where its usual name is taken by a question.
@@ -71,7 +81,9 @@ def compile_form(form: ParsedForm, name: str, issues: IssueCollector, asset_uid:
         text = str(error).replace(f"::{_TAG_ALIAS}", f"::{_TAG}")
         message = Message("The form could not be compiled: {reason}", reason=strip_row(text))
         sheet, row = find_place(text, form)
-        issues.add_problem("not_compiled", message, *((sheet, row) if sheet and row else find_row(form, fails)))
+        issues.add_problem(
+            "not_compiled", message, *((sheet, row) if sheet and row else find_row(form, fails))
+        )
         return ""
     except ExpatError:  # pyxform writes some cells into the document unescaped
         message = Message(
@@ -128,7 +140,11 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
         SURVEY: [_pyxform_row(row, types) for row in form.survey.rows],
         f"{SURVEY}_header": [
             {"type": None}
-            | {_survey_header(column): None for column in form.survey.columns if _is_compiled_column(column)}
+            | {
+                _survey_header(column): None
+                for column in form.survey.columns
+                if _is_compiled_column(column)
+            }
         ],
     }
     for kind in (CHOICES, EXTERNAL_CHOICES, ENTITIES, OSM):
@@ -140,18 +156,29 @@ def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, An
                     continue
             workbook[kind] = rows
             workbook[f"{kind}_header"] = [
-                {column.pyxform_header: None for column in table.columns if is_compiled(column, kind)}
+                {
+                    column.pyxform_header: None
+                    for column in table.columns
+                    if is_compiled(column, kind)
+                }
             ]
     named_settings = {
-        _TAG_COLUMNS.get(key, key): text for key, text in form.settings.items() if not key.startswith("kobo--")
+        _TAG_COLUMNS.get(key, key): text
+        for key, text in form.settings.items()
+        if not key.startswith("kobo--")
     }
-    if default := default_language((form.survey, form.choices), named_settings.get("default_language")):
+    if default := default_language(
+        (form.survey, form.choices), named_settings.get("default_language")
+    ):
         named_settings["default_language"] = default
     if form.namespaces:
         named_settings["namespaces"] = form.namespaces
     if root != ROOT_NAME:
         named_settings["name"] = root
-    settings = {"form_title": name, "id_string": _slug(named_settings.get("form_title", name))} | named_settings
+    settings = {
+        "form_title": name,
+        "id_string": _slug(named_settings.get("form_title", name)),
+    } | named_settings
     workbook[SETTINGS] = [settings]
     workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
     return workbook
@@ -165,7 +192,11 @@ def _slug(name: str) -> str:
 def _pyxform_row(row: SheetRow, types: Mapping[int, str]) -> dict[str, str]:
     if row.number not in types:
         return {}
-    cells = {_survey_header(cell.column): cell.text for cell in _in_order(row) if _is_compiled_column(cell.column)}
+    cells = {
+        _survey_header(cell.column): cell.text
+        for cell in _in_order(row)
+        if _is_compiled_column(cell.column)
+    }
     return cells | {"type": types[row.number]}
 
 
@@ -175,7 +206,11 @@ def _survey_header(column: SheetColumn) -> str:
 
 def _pyxform_choice(row: SheetRow, kind: str) -> dict[str, str]:
     """Keep the author's own columns: choice filters use them."""
-    return {cell.column.pyxform_header: cell.text for cell in _in_order(row) if is_compiled(cell.column, kind)}
+    return {
+        cell.column.pyxform_header: cell.text
+        for cell in _in_order(row)
+        if is_compiled(cell.column, kind)
+    }
 
 
 def _in_order(row: SheetRow) -> list[Cell]:
@@ -209,7 +244,9 @@ def root_name(form: ParsedForm, asset_uid: str | None = None) -> str:
 
 def _is_confused(root: str, form: ParsedForm) -> bool:
     named = [question for question in form.questions if question.name == root]
-    return any(question.type.begins == "repeat" for question in named) or (bool(named) and _is_referred_to(root, form))
+    return any(question.type.begins == "repeat" for question in named) or (
+        bool(named) and _is_referred_to(root, form)
+    )
 
 
 def _is_referred_to(name: str, form: ParsedForm) -> bool:
@@ -225,5 +262,7 @@ def _is_referred_to(name: str, form: ParsedForm) -> bool:
 
 def _free_names(form: ParsedForm, asset_uid: str | None) -> Iterator[str]:
     taken = {question.name for question in form.questions}
-    names = chain([asset_uid or ROOT_NAME, ROOT_NAME], (f"{ROOT_NAME}_{number}" for number in count(2)))
+    names = chain(
+        [asset_uid or ROOT_NAME, ROOT_NAME], (f"{ROOT_NAME}_{number}" for number in count(2))
+    )
     return (name for name in names if name not in taken)

@@ -49,7 +49,9 @@ _MAX_NESTED_BRACKETS = 1000  # JavaRosa parses recursively
 
 # Tokens after a value, and tokens anywhere else. `-` and `*` mean something else there, and so do words.
 _SYMBOLS = r"(?P<operator> [<>!]= | [=<>+]) | (?P<symbol> \.\.? | //? | [-|@,()\[\]])"
-_AFTER_VALUE = re.compile(rf"(?: (?P<word> and | or | div | mod | [-*]) | {_SYMBOLS}) \s*+", re.VERBOSE)
+_AFTER_VALUE = re.compile(
+    rf"(?: (?P<word> and | or | div | mod | [-*]) | {_SYMBOLS}) \s*+", re.VERBOSE
+)
 _ELSEWHERE = re.compile(
     rf"""(?:
         (?P<value> \$\{{[^}}]*\}} | "[^"]*" | '[^']*' | [0-9]++(?:\.[0-9]*+)? | \.[0-9]++ | \${QNAME})
@@ -62,7 +64,15 @@ _ELSEWHERE = re.compile(
 )
 
 # The grammar of what is between two brackets. Each token is one letter, and so is a bracket with its content.
-_LETTERS = {"value": "v", "name": "n", "axis": "@", "operator": "+", "word": "+", "..": ".", "//": "D"}
+_LETTERS = {
+    "value": "v",
+    "name": "n",
+    "axis": "@",
+    "operator": "+",
+    "word": "+",
+    "..": ".",
+    "//": "D",
+}
 _ENDS_OF_VALUES = frozenset("vn.]")
 _STEP = r"(?:@?n\]*+|\.)"
 _STEPS = rf"{_STEP}(?:[/D]{_STEP})*+"
@@ -123,7 +133,9 @@ def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expre
     used_prefixes: dict[str, None] = {}
     mistake = _find_mistake(text.translate(_STRAIGHT_QUOTES).strip(), functions, used_prefixes)
     unknown = tuple(name for name in functions if name not in KNOWN_FUNCTIONS)
-    undeclared = tuple(prefix for prefix in used_prefixes if prefix not in _DEFAULT_PREFIXES | prefixes)
+    undeclared = tuple(
+        prefix for prefix in used_prefixes if prefix not in _DEFAULT_PREFIXES | prefixes
+    )
     return Expression(mistake, unknown, undeclared)
 
 
@@ -157,7 +169,9 @@ class _Bracket:
         return any(self._content.fullmatch(beginning + more) for more in ("", "v", "n"))
 
 
-def _find_mistake(text: str, functions: dict[str, None], used_prefixes: dict[str, None]) -> SyntaxMistake | None:
+def _find_mistake(
+    text: str, functions: dict[str, None], used_prefixes: dict[str, None]
+) -> SyntaxMistake | None:
     """The first mistake. Adds the functions and the prefixes of names up to it."""
     opened = [_Bracket("", 0)]
     position = 0
@@ -190,7 +204,9 @@ def _find_mistake(text: str, functions: dict[str, None], used_prefixes: dict[str
     innermost = opened[-1]
     if innermost.closing:
         bracket = _OPENING.search(text, innermost.start)
-        return _first_mistake(opened, SyntaxMistake(bracket.start() if bracket else 0, innermost.closing))
+        return _first_mistake(
+            opened, SyntaxMistake(bracket.start() if bracket else 0, innermost.closing)
+        )
     return None if innermost.is_complete() else _first_mistake(opened, SyntaxMistake(len(text)))
 
 

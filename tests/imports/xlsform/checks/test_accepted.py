@@ -24,26 +24,38 @@ WITHOUT_WARNINGS: dict[str, Mapping[str, Rows]] = {
         columns="default",
         choices=["list_name|name|label|foo", "x|1|One|n"],
     ),
-    "choices with pictures only": book("select_one x|a|A", choices=["list_name|name|media::image", "x|1|one.png"]),
+    "choices with pictures only": book(
+        "select_one x|a|A", choices=["list_name|name|media::image", "x|1|one.png"]
+    ),
     "other answers to a list without labels": book(
         "select_one x or_other|a|A", choices=["list_name|name|label|media::image", "x|1||one.png"]
     ),
     "sheets of remarks": book(GOOD, notes=["x"], readme=["x"], choices_old=["x"]),
     "blank rows among entities": book(
-        "text|good|Good|trees#x", columns="save_to", entities=[TREES[0], [None, None], TREES[1], [" ", " "]]
+        "text|good|Good|trees#x",
+        columns="save_to",
+        entities=[TREES[0], [None, None], TREES[1], [" ", " "]],
     ),
-    "a formula that is switched off": book(GOOD, "text|good|Good|1 +* 2|yes", columns="relevant|disabled"),
-    "a formula at the end of a group": book("begin group|g|G", GOOD, "end group|||1 +* 2", columns="relevant"),
+    "a formula that is switched off": book(
+        GOOD, "text|good|Good|1 +* 2|yes", columns="relevant|disabled"
+    ),
+    "a formula at the end of a group": book(
+        "begin group|g|G", GOOD, "end group|||1 +* 2", columns="relevant"
+    ),
     "remarks in columns that do not concern the row": book(
         "text|good|Good|see below!|1 +* 2", columns="choice_filter|repeat_count"
     ),
     "a prefix in a formula": book(
-        "text|good|Good|/data/foo:x = 1", columns="relevant", settings=["namespaces", 'foo="http://x.org"']
+        "text|good|Good|/data/foo:x = 1",
+        columns="relevant",
+        settings=["namespaces", 'foo="http://x.org"'],
     ),
     "a note without a name": book("note||Hi", "note|n|${generated_note_name_2}"),
     "braces without a name": book("note|n|Write ${} around names"),
     "another default language": book(
-        "text|good|Good|Bon", columns="label::French (fr)", settings=["default_language", "English (en)"]
+        "text|good|Good|Bon",
+        columns="label::French (fr)",
+        settings=["default_language", "English (en)"],
     ),
     "the default language as tools call it": book(
         "text|good|Good|Bon", columns="label::French (fr)", settings=["default_language", "default"]
@@ -61,9 +73,13 @@ WITHOUT_WARNINGS: dict[str, Mapping[str, Rows]] = {
         choices=[LIST, "x|San José|San José", "x|Lima|Lima"],
     ),
     "osm tags without a sheet": book("osm x|a|A"),
-    "a select with a file": book(*([f"select_one {kind}.{kind}", kind, "A"] for kind in ("csv", "xml"))),
+    "a select with a file": book(
+        *([f"select_one {kind}.{kind}", kind, "A"] for kind in ("csv", "xml"))
+    ),
     "columns of choices that a filter uses": book(
-        "select_one x|a|A|lable = 1", columns="choice_filter", choices=["list_name|name|label|lable", "x|1|One|1"]
+        "select_one x|a|A|lable = 1",
+        columns="choice_filter",
+        choices=["list_name|name|label|lable", "x|1|One|1"],
     ),
     "parameters": book(
         "text|a|A|rows = 3",
@@ -82,13 +98,18 @@ WITHOUT_WARNINGS: dict[str, Mapping[str, Rows]] = {
         settings=["namespaces|attribute::foo:c", 'foo="http://x.org"|1'],
     ),
     "operators that touch their operands": book(
-        "text|n|N|.='x'or.='y'", "integer|a|A|. >= 0 and.<=${n}", "integer|b|B|5mod2 = 1", columns="constraint"
+        "text|n|N|.='x'or.='y'",
+        "integer|a|A|. >= 0 and.<=${n}",
+        "integer|b|B|5mod2 = 1",
+        columns="constraint",
     ),
     "words for true and false": book(
         *(["text", f"q{number}", "Q", word, word] for number, word in enumerate(aliases.yes_no)),
         columns="required|readonly",
     ),
-    "blank rows before the choices": book("select_one x|a|A", choices=[[], [None, None], LIST, "x|1|One"]),
+    "blank rows before the choices": book(
+        "select_one x|a|A", choices=[[], [None, None], LIST, "x|1|One"]
+    ),
     "header of rows without labels": book(
         "begin group|g|G|field-list",
         "select_one x|head||label",
@@ -135,17 +156,22 @@ def test_own_columns_and_allowed_duplicates() -> None:
 
 @pytest.mark.parametrize("header", ["1a", "a:b", "a::b", "#", "a b"])
 def test_choice_columns_that_are_not_xml_names_are_not_compiled(header: str) -> None:
-    sheets: Mapping[str, Rows] = book("select_one x|a|A", choices=[[*LIST, header], "x|1|One|remark"])
+    sheets: Mapping[str, Rows] = book(
+        "select_one x|a|A", choices=[[*LIST, header], "x|1|One|remark"]
+    )
     form = parse_workbook(xlsx(sheets), "form")
     assert isinstance(form, Form)
-    assert [(warning.code, warning.column) for warning in form.warnings] == [("unknown_column", header)]
+    assert [(warning.code, warning.column) for warning in form.warnings] == [
+        ("unknown_column", header)
+    ]
     assert "remark" not in form.xform
 
 
 @pytest.mark.parametrize("headers", [["lable"], ["Lable", "state"]])
 def test_misspelled_choice_columns(headers: list[str]) -> None:
     sheets: Mapping[str, Rows] = book(
-        "select_one x|a|A", choices=[["list_name", "name", "label", *headers], ["x", "1", "One", *headers]]
+        "select_one x|a|A",
+        choices=[["list_name", "name", "label", *headers], ["x", "1", "One", *headers]],
     )
     (warning,) = parse_workbook(xlsx(sheets), "form").warnings
     assert (warning.code, warning.column) == ("unknown_column", headers[0])
@@ -153,7 +179,10 @@ def test_misspelled_choice_columns(headers: list[str]) -> None:
 
 
 def test_standard_spelling_of_a_setting_wins() -> None:
-    for header in (["form_id", "id_string", "form_title", "title"], ["id_string", "form_id", "title", "form_title"]):
+    for header in (
+        ["form_id", "id_string", "form_title", "title"],
+        ["id_string", "form_id", "title", "form_title"],
+    ):
         settings: Rows = [header, [f"{name}_value" for name in header]]
         form = parse_workbook(xlsx(book(GOOD, settings=settings)), "form")
         assert isinstance(form, Form)
@@ -186,7 +215,9 @@ def test_only_the_first_row_of_settings_is_compiled() -> None:
 
 
 def test_names_and_labels_of_libraries_are_not_checked() -> None:
-    library = parse_workbook(xlsx({"library": [["block", *HEADER], ["b", "text"], ["b", "text"]]}), "library")
+    library = parse_workbook(
+        xlsx({"library": [["block", *HEADER], ["b", "text"], ["b", "text"]]}), "library"
+    )
     assert isinstance(library, Library)
 
 
@@ -197,7 +228,10 @@ def test_rows_far_below_the_form_are_ignored() -> None:
 
 
 def test_prefix_of_survey123_is_declared() -> None:
-    for header, namespaces in (("bind::esri:fieldType", None), ("body::esri:style", 'esri="http://esri.com/xforms"')):
+    for header, namespaces in (
+        ("bind::esri:fieldType", None),
+        ("body::esri:style", 'esri="http://esri.com/xforms"'),
+    ):
         sheets: Mapping[str, Rows] = {
             "survey": [[*HEADER, header], [*GOOD, "null"]],
             "settings": [["form_id", "namespaces"], ["f", namespaces]],

@@ -15,18 +15,24 @@ MARKS = st.sampled_from([None, "locked", "LOCKED", "no"])
 
 
 def parse(profiles: Rows, survey: Rows = (HEADER, GOOD), settings_rows: Rows = ()) -> Form:
-    form = parse_workbook(xlsx({"survey": survey, "settings": settings_rows, SHEET: profiles}), "form")
+    form = parse_workbook(
+        xlsx({"survey": survey, "settings": settings_rows, SHEET: profiles}), "form"
+    )
     assert isinstance(form, Form)
     return form
 
 
 @given(st.dictionaries(st.sampled_from(RESTRICTIONS), st.tuples(MARKS, MARKS), min_size=1))
 def test_profiles_are_what_the_sheet_marks(rows: dict[str, tuple[str | None, str | None]]) -> None:
-    form = parse([["restriction", "One", "two words"], *([name, *marks] for name, marks in rows.items())])
+    form = parse(
+        [["restriction", "One", "two words"], *([name, *marks] for name, marks in rows.items())]
+    )
     expected = [
         {
             "name": profile,
-            "restrictions": [name for name, marks in rows.items() if (marks[index] or "").lower() == "locked"],
+            "restrictions": [
+                name for name, marks in rows.items() if (marks[index] or "").lower() == "locked"
+            ],
         }
         for index, profile in enumerate(["One", "two words"])
     ]
@@ -55,4 +61,7 @@ def test_summary(column: str | None, setting: list[str], locks: tuple[bool, bool
     unlocked = strip_locking(form.content)
     assert not {"lock_all", "lock_any"} & summarise(unlocked).keys()
     assert (form.unlocked is None) == (locks is None)
-    assert form.unlocked is None or (form.unlocked.content, form.unlocked.summary) == (unlocked, summarise(unlocked))
+    assert form.unlocked is None or (form.unlocked.content, form.unlocked.summary) == (
+        unlocked,
+        summarise(unlocked),
+    )

@@ -9,7 +9,12 @@ from fieldgate.imports.xlsform import Form, parse_workbook
 from tests.imports.xlsform.workbooks import xlsx
 
 HEADER = ("type", "name", "label", "relevant")
-CHOICES = (("list_name", "name", "label"), ("x", "soap", "Soap"), ("x", "rope", "Rope"), ("x", "none", "None"))
+CHOICES = (
+    ("list_name", "name", "label"),
+    ("x", "soap", "Soap"),
+    ("x", "rope", "Rope"),
+    ("x", "none", "None"),
+)
 BEGIN, END, ASK = ("begin loop over x", "l", "L"), ("end loop",), ("text", "a", "Why %(label)s?")
 OUTSIDE = ("text", "o", "O")
 Survey = Sequence[tuple[str, ...]]
@@ -20,7 +25,13 @@ COMPILE: list[Survey] = [
     (BEGIN, END),
     (BEGIN, ("begin group", "g", "G"), ASK, ("end group",), END),
     (BEGIN, BEGIN, ASK, END, END),
-    (OUTSIDE, BEGIN, ("select_one x", "a", "%(name)s", "${o} = '%(name)s'"), END, ("note", "n", "${l} ${o}")),
+    (
+        OUTSIDE,
+        BEGIN,
+        ("select_one x", "a", "%(name)s", "${o} = '%(name)s'"),
+        END,
+        ("note", "n", "${l} ${o}"),
+    ),
     (("begin repeat", "r", "R"), BEGIN, ASK, END, ("end repeat",)),
 ]
 

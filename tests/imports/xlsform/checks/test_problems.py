@@ -15,7 +15,9 @@ GROUP, END_GROUP = ["begin group", "g", "G"], ["end group"]
 REPEAT, END_REPEAT = ["begin repeat", "r", "R"], ["end repeat"]
 
 
-def survey(*rows: Row, column: str = "relevant", choices: Sequence[Row] = CHOICES) -> dict[str, Rows]:
+def survey(
+    *rows: Row, column: str = "relevant", choices: Sequence[Row] = CHOICES
+) -> dict[str, Rows]:
     """A survey whose rows have one more column."""
     return book(*rows, columns=column, choices=choices)
 
@@ -27,34 +29,77 @@ def settings(name: str, value: str) -> dict[str, Rows]:
 # A workbook, the code of its only problem, and its sheet, row and column.
 PROBLEMS: list[tuple[Mapping[str, Rows], str, tuple[str | None, int | None, str | None]]] = [
     # Choices
-    (survey("select_multiple towns|a|A", choices=TOWNS), "choice_name_with_space", ("choices", 2, "name")),
+    (
+        survey("select_multiple towns|a|A", choices=TOWNS),
+        "choice_name_with_space",
+        ("choices", 2, "name"),
+    ),
     (
         survey("select_one towns|a|A", "select_multiple  towns|b|B", choices=TOWNS),
         "choice_name_with_space",
         ("choices", 2, "name"),
     ),
     (
-        survey("select_one x or_other|a|A", choices=["list_name|name|label::French (fr)", "x|1|Un", "x|2"]),
+        survey(
+            "select_one x or_other|a|A",
+            choices=["list_name|name|label::French (fr)", "x|1|Un", "x|2"],
+        ),
         "missing_choice_label",
         ("choices", 3, "label::French (fr)"),
     ),
     (book("osm x|a|A", osm=[LIST, "y|1|One"]), "unknown_choice_list", ("survey", 2, "type")),
-    ({"library": [HEADER, ["select_one x", "a", "A"]]}, "unknown_choice_list", ("library", 2, "type")),
+    (
+        {"library": [HEADER, ["select_one x", "a", "A"]]},
+        "unknown_choice_list",
+        ("library", 2, "type"),
+    ),
     # Columns
-    (book("How?|So", "Why?|Thus", header="question|answer"), "missing_column", ("survey", 1, "type")),
+    (
+        book("How?|So", "Why?|Thus", header="question|answer"),
+        "missing_column",
+        ("survey", 1, "type"),
+    ),
     (book(GOOD, GOOD, header="type|nam|label"), "missing_column", ("survey", 1, "name")),
     (book(GOOD, "text|b|B", header="type|name|lable"), "missing_column", ("survey", 1, "label")),
-    (survey("select_one x|a|A", choices=["list|label", "x|A", "x|B"]), "missing_column", ("choices", 1, "name")),
+    (
+        survey("select_one x|a|A", choices=["list|label", "x|A", "x|B"]),
+        "missing_column",
+        ("choices", 1, "name"),
+    ),
     # Formulas
-    (survey("calculate|a||${b c} + 1", column="calculation"), "broken_reference", ("survey", 2, "calculation")),
-    (settings("instance_name", "concat(${good}"), "broken_expression", ("settings", 2, "instance_name")),
+    (
+        survey("calculate|a||${b c} + 1", column="calculation"),
+        "broken_reference",
+        ("survey", 2, "calculation"),
+    ),
+    (
+        settings("instance_name", "concat(${good}"),
+        "broken_expression",
+        ("settings", 2, "instance_name"),
+    ),
     # External files
-    (survey("csv-external|f", "select_one_from_file f.xml|a|A"), "duplicate_instance", ("survey", 3, "type")),
+    (
+        survey("csv-external|f", "select_one_from_file f.xml|a|A"),
+        "duplicate_instance",
+        ("survey", 3, "type"),
+    ),
     (survey("csv-external|x", "select_one x|a|A"), "duplicate_instance", ("survey", 2, "name")),
-    (survey("csv-external|f", GROUP, "csv-external|f", END_GROUP), "duplicate_instance", ("survey", 4, "name")),
-    (survey("select_one_from_file x.csv|a|A", "select_one x|b|B"), "duplicate_instance", ("survey", 2, "type")),
+    (
+        survey("csv-external|f", GROUP, "csv-external|f", END_GROUP),
+        "duplicate_instance",
+        ("survey", 4, "name"),
+    ),
+    (
+        survey("select_one_from_file x.csv|a|A", "select_one x|b|B"),
+        "duplicate_instance",
+        ("survey", 2, "type"),
+    ),
     # Names
-    (survey("select_one x or_other|a|A", "text|a_other|B"), "duplicate_name", ("survey", 3, "name")),
+    (
+        survey("select_one x or_other|a|A", "text|a_other|B"),
+        "duplicate_name",
+        ("survey", 3, "name"),
+    ),
     (
         survey("text|r_count|A", [*REPEAT, "1 + 1"], GOOD, END_REPEAT, column="repeat_count"),
         "duplicate_name",
@@ -67,14 +112,22 @@ PROBLEMS: list[tuple[Mapping[str, Rows], str, tuple[str | None, int | None, str 
     ),
     (settings("name", "1 x"), "invalid_name", ("settings", 2, "name")),
     (survey("audit|log", GOOD), "invalid_name", ("survey", 2, "name")),
-    (survey("calculate|a||3", column="default"), "missing_calculation", ("survey", 2, "calculation")),
+    (
+        survey("calculate|a||3", column="default"),
+        "missing_calculation",
+        ("survey", 2, "calculation"),
+    ),
     # Groups
     (survey(GROUP, REPEAT, GOOD, END_GROUP), "unclosed_group", ("survey", 3, "type")),
     (survey(GROUP, GOOD, END_REPEAT), "unmatched_end", ("survey", 4, "type")),
     # Loops
     (survey("begin loop|l|L", GOOD, END), "missing_choice_list", ("survey", 2, "type")),
     (survey("begin loop over y|l|L", GOOD, END), "unknown_choice_list", ("survey", 2, "type")),
-    (survey("begin loop over ${good}|l|L", GOOD, END), "unknown_choice_list", ("survey", 2, "type")),
+    (
+        survey("begin loop over ${good}|l|L", GOOD, END),
+        "unknown_choice_list",
+        ("survey", 2, "type"),
+    ),
     (survey(BEGIN, GOOD), "unclosed_group", ("survey", 2, "type")),
     (survey(BEGIN, GOOD, END_GROUP), "unmatched_end", ("survey", 4, "type")),
     (survey(GOOD, END), "unmatched_end", ("survey", 3, "type")),
@@ -82,13 +135,21 @@ PROBLEMS: list[tuple[Mapping[str, Rows], str, tuple[str | None, int | None, str 
     (survey(BEGIN, GOOD, "note|n|So ${good}", END), "ambiguous_reference", ("survey", 4, "label")),
     (survey(BEGIN, GOOD, END, "note|n|So ${good}"), "ambiguous_reference", ("survey", 5, "label")),
     (survey(BEGIN, GOOD, END, "note|n|So ${a}"), "unknown_reference", ("survey", 5, "label")),
-    (survey(BEGIN, GROUP, GOOD, END_GROUP, END, "note|n|So ${good}"), "ambiguous_reference", ("survey", 7, "label")),
+    (
+        survey(BEGIN, GROUP, GOOD, END_GROUP, END, "note|n|So ${good}"),
+        "ambiguous_reference",
+        ("survey", 7, "label"),
+    ),
     (survey(BEGIN, "text|q|%(colour)s", END), "broken_placeholder", ("survey", 3, "label")),
     (survey(BEGIN, "text|q|%(label)", END), "broken_placeholder", ("survey", 3, "label")),
     (survey(BEGIN, "text|q|50 %", END), "broken_placeholder", ("survey", 3, "label")),
     # Names of elements and attributes of the XForm
     (survey("text|a:b|A"), "undeclared_prefix", ("survey", 2, "name")),
-    (survey("note|n|N|x", column="bind::nodeset"), "invalid_attribute", ("survey", 2, "bind::nodeset")),
+    (
+        survey("note|n|N|x", column="bind::nodeset"),
+        "invalid_attribute",
+        ("survey", 2, "bind::nodeset"),
+    ),
     (
         survey("text|good|Good|x", [*REPEAT, "x"], END_REPEAT, column="Body::nodeset"),
         "invalid_attribute",
@@ -112,13 +173,17 @@ PROBLEMS: list[tuple[Mapping[str, Rows], str, tuple[str | None, int | None, str 
 
 
 @pytest.mark.parametrize(("sheets", "code", "where"), PROBLEMS)
-def test_problem(sheets: Mapping[str, Rows], code: str, where: tuple[str | None, int | None, str | None]) -> None:
+def test_problem(
+    sheets: Mapping[str, Rows], code: str, where: tuple[str | None, int | None, str | None]
+) -> None:
     found = rejection(xlsx(sheets)).problems
     assert [(each.code, (each.sheet, each.row, each.column)) for each in found] == [(code, where)]
 
 
 @pytest.mark.parametrize("kind", ["survey", "library"])
-@pytest.mark.parametrize("rows", [[], [HEADER], [HEADER, [None, None, " "]]], ids=["nothing", "header", "spaces"])
+@pytest.mark.parametrize(
+    "rows", [[], [HEADER], [HEADER, [None, None, " "]]], ids=["nothing", "header", "spaces"]
+)
 def test_sheet_without_questions(kind: str, rows: Rows) -> None:
     (problem,) = rejection(xlsx({kind: rows, "choices": [LIST]})).problems
     assert problem.code == "no_questions"
@@ -153,7 +218,10 @@ MESSAGES: list[tuple[Mapping[str, Rows], str]] = [
         survey([*GOOD, f"1 2{'0' * 99}"]),
         f"This formula cannot be read from character 3 on: 2{'0' * 29}…. Check its brackets, quotes and operators.",
     ),
-    (survey("text|good|Good|1 ="), "This formula ends too early: something is missing after its last character."),
+    (
+        survey("text|good|Good|1 ="),
+        "This formula ends too early: something is missing after its last character.",
+    ),
     (
         survey("text|good|Good|(${good} = 1"),
         "( at character 1 of this formula is never closed. Add ) where it should end.",
@@ -174,8 +242,14 @@ MESSAGES: list[tuple[Mapping[str, Rows], str]] = [
         " spreadsheet has made a date of it: format the cell as text, and enter the formula again.",
     ),
     (survey("txet|a|A"), "txet is not a question type. Did you mean text?"),
-    (survey("number|a|A"), "number is not a question type. Enter one of the types of the XLSForm standard."),
-    (survey("speed violations list|a"), "speed violations list belongs to SurveyCTO. Here, use audit."),
+    (
+        survey("number|a|A"),
+        "number is not a question type. Enter one of the types of the XLSForm standard.",
+    ),
+    (
+        survey("speed violations list|a"),
+        "speed violations list belongs to SurveyCTO. Here, use audit.",
+    ),
     (
         survey("sensor_stream light_level|a"),
         "sensor_stream light_level belongs to SurveyCTO. There is nothing like it here: remove the row.",
@@ -187,8 +261,14 @@ MESSAGES: list[tuple[Mapping[str, Rows], str]] = [
         'The prefix fuel is not declared. Write fuel="http://example.org/fuel" in column namespaces of sheet settings,'
         " with the address that belongs to the prefix, or remove the prefix.",
     ),
-    (book(GOOD, columns="hint|label"), "Columns C and E are both named label. Keep one of the two."),
-    (profiles("restriction|p||p", "choice_add"), "Columns B and D are both named p. Keep one of the two."),
+    (
+        book(GOOD, columns="hint|label"),
+        "Columns C and E are both named label. Keep one of the two.",
+    ),
+    (
+        profiles("restriction|p||p", "choice_add"),
+        "Columns B and D are both named p. Keep one of the two.",
+    ),
 ]
 
 

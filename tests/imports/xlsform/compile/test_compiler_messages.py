@@ -17,7 +17,13 @@ def table(kind: str, rows: list[list[str]], name: str = "") -> SheetTable:
 def form() -> ParsedForm:
     survey = table(
         "survey",
-        [[], ["type", "name", "label"], [], ["text", "good", "A"], ["select_one_from_file towns.csv", "town", "B"]],
+        [
+            [],
+            ["type", "name", "label"],
+            [],
+            ["text", "good", "A"],
+            ["select_one_from_file towns.csv", "town", "B"],
+        ],
         "Survey",
     )
     choices = table("choices", [["list_name", "name"], ["x", "1"]])
@@ -36,8 +42,14 @@ def form() -> ParsedForm:
         ("On the 'survey' sheet, something is wrong with 'town'.", ("Survey", 5)),
         ("The survey element named 'good' has no label or hint.", ("Survey", 4)),
         ("There has been a problem trying to replace ${good} with the XPath.", ("Survey", 4)),
-        ("To use big-image, you must also specify an image for the survey element named town.", ("Survey", 5)),
-        ("The same instance id will be generated. Instance name: 'towns', Existing type: 'file'", ("Survey", 5)),
+        (
+            "To use big-image, you must also specify an image for the survey element named town.",
+            ("Survey", 5),
+        ),
+        (
+            "The same instance id will be generated. Instance name: 'towns', Existing type: 'file'",
+            ("Survey", 5),
+        ),
         ("Something is wrong with 'nothing'.", (None, None)),
         ("Something is wrong.", (None, None)),
     ],

@@ -17,18 +17,31 @@ def test_errors_of_pyxform_are_reported_with_their_row() -> None:
     survey: Rows = [[*HEADER, "parameters"], GOOD, [], ["range", "a", "A", "step=0"]]
     (in_xlsx,) = rejection(xlsx({"survey": survey})).problems
     (in_csv,) = rejection(csv_with_sections({"survey": survey})).problems
-    assert str(in_xlsx.message).startswith("The form could not be compiled: On the 'survey' sheet, the 'parameters'")
+    assert str(in_xlsx.message).startswith(
+        "The form could not be compiled: On the 'survey' sheet, the 'parameters'"
+    )
     assert (in_xlsx.row, in_csv.row) == (4, 5)
 
 
 @pytest.mark.parametrize(
     ("sheets", "where", "begins"),
     [
-        ({"survey": [HEADER, [], ["begin repeat", "r"], GOOD, ["end repeat"]]}, ("survey", 3), "Repeat has no label"),
-        ({"survey": [HEADER, ["simserial", "a"]]}, ("survey", 2), "simserial is no longer supported"),
+        (
+            {"survey": [HEADER, [], ["begin repeat", "r"], GOOD, ["end repeat"]]},
+            ("survey", 3),
+            "Repeat has no label",
+        ),
+        (
+            {"survey": [HEADER, ["simserial", "a"]]},
+            ("survey", 2),
+            "simserial is no longer supported",
+        ),
         (
             {
-                "survey": [["type", "name", "label::English (en)"], ["select_one x or_other", "a", "A"]],
+                "survey": [
+                    ["type", "name", "label::English (en)"],
+                    ["select_one x or_other", "a", "A"],
+                ],
                 "choices": [["list_name", "name", "label::English (en)"], ["x", "b", "B"]],
             },
             (None, None),
@@ -54,7 +67,11 @@ def test_warnings_of_our_checks_are_not_reported_twice() -> None:
         "choices": [["list_name", "name", "label::English (en)"], ["x", "b"], ["x", "c", "C"]],
     }
     warnings = parse_workbook(xlsx(sheets), "form").warnings
-    assert {warning.code for warning in warnings} == {"similar_name", "missing_choice_label", "missing_translation"}
+    assert {warning.code for warning in warnings} == {
+        "similar_name",
+        "missing_choice_label",
+        "missing_translation",
+    }
 
 
 # ODK Validate 1.20.0 accepts the XForms of the next two tests. It also accepts those of the third, except for `ref`,
@@ -72,8 +89,22 @@ def test_warnings_of_our_checks_are_not_reported_twice() -> None:
                 '<bind nodeset="/data/g/r" {}/>',
             ],
         ),
-        ("body::tag", ['<input ref="/data/q" {}>', '<group ref="/data/g" {}>', '<repeat nodeset="/data/g/r" {}>']),
-        ("Control::tag", ['<input ref="/data/q" {}>', '<group ref="/data/g" {}>', '<repeat nodeset="/data/g/r" {}>']),
+        (
+            "body::tag",
+            [
+                '<input ref="/data/q" {}>',
+                '<group ref="/data/g" {}>',
+                '<repeat nodeset="/data/g/r" {}>',
+            ],
+        ),
+        (
+            "Control::tag",
+            [
+                '<input ref="/data/q" {}>',
+                '<group ref="/data/g" {}>',
+                '<repeat nodeset="/data/g/r" {}>',
+            ],
+        ),
     ],
 )
 def test_attributes_named_tag(column: str, tagged: list[str]) -> None:
@@ -115,7 +146,19 @@ REFUSED_ATTRIBUTES = {"bind::nodeset", "body::nodeset", "control::nodeset", "bin
 @pytest.mark.parametrize(
     "name",
     [
-        *("tag", "type", "name", "nodeset", "children", "label", "jr:foo", "toParseString", "bodyless", "self", "bind"),
+        *(
+            "tag",
+            "type",
+            "name",
+            "nodeset",
+            "children",
+            "label",
+            "jr:foo",
+            "toParseString",
+            "bodyless",
+            "self",
+            "bind",
+        ),
     ],
 )
 def test_attributes_of_any_name_are_compiled_or_have_a_place(prefix: str, name: str) -> None:
@@ -138,7 +181,9 @@ def test_attributes_of_any_name_are_compiled_or_have_a_place(prefix: str, name: 
         ["end loop", None, None, None],
     ]
     survey: Rows = [[*HEADER, "calculation", header], *([*row, "x"] for row in rows)]
-    data = xlsx({"survey": survey, "choices": [["list_name", "name", "label"], ["l", "one", "One"]]})
+    data = xlsx(
+        {"survey": survey, "choices": [["list_name", "name", "label"], ["l", "one", "One"]]}
+    )
     problems: Sequence[Issue] = ()
     try:
         parse_workbook(data, "form")
@@ -184,7 +229,10 @@ def test_row_that_pyxform_fails_at_is_found(
 
     monkeypatch.setattr("fieldgate.imports.xlsform.compile.xform_compiler.workbook_to_json", broken)
     form: dict[str, Rows] = {
-        "survey": [[*HEADER, "calculation"], *([*each, "1"] if each[0] == "calculate" else each for each in ROWS)],
+        "survey": [
+            [*HEADER, "calculation"],
+            *([*each, "1"] if each[0] == "calculate" else each for each in ROWS),
+        ],
         "choices": CHOSEN,
         "settings": [["form_id", "version"], ["f", "1"]],
         "entities": [["list_name", "label"], ["trees", "Tree"]],
@@ -194,7 +242,10 @@ def test_row_that_pyxform_fails_at_is_found(
     (problem,) = rejection(xlsx(sheets)).problems
     assert (problem.code, problem.sheet, problem.row) == ("not_compiled", sheet, row)
     is_unexpected = isinstance(error, KeyError)
-    assert ("KeyError" in str(problem.message), "KeyError" in caplog.text) == (is_unexpected, is_unexpected)
+    assert ("KeyError" in str(problem.message), "KeyError" in caplog.text) == (
+        is_unexpected,
+        is_unexpected,
+    )
 
 
 def test_header_is_the_place_if_nothing_compiles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,10 @@ def _products() -> list[str]:
 
 def test_spaces_around_operators_are_needed_only_where_odk_validate_needs_them() -> None:
     refused = {text for text in _products() if parse_expression(text).mistake}
-    assert refused == {*ODK_VALIDATE["refused_products"], *ODK_VALIDATE["products_with_missing_operator"]}
+    assert refused == {
+        *ODK_VALIDATE["refused_products"],
+        *ODK_VALIDATE["products_with_missing_operator"],
+    }
 
 
 @pytest.mark.parametrize("text", ODK_VALIDATE["accepted"])
@@ -118,12 +121,17 @@ def test_missing_operator_before_a_reference(text: str) -> None:
 
 
 def test_undeclared_prefixes() -> None:
-    expression = parse_expression("instance('x')/root/item[1]/fuel:gas + esri:a + jr:b + fuel:oil", frozenset({"esri"}))
+    expression = parse_expression(
+        "instance('x')/root/item[1]/fuel:gas + esri:a + jr:b + fuel:oil", frozenset({"esri"})
+    )
     assert expression == Expression(None, (), ("fuel",))
 
 
 def test_unknown_functions() -> None:
-    assert parse_expression("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == ("sqroot", "jr:choise")
+    assert parse_expression("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == (
+        "sqroot",
+        "jr:choise",
+    )
 
 
 def test_operators_are_not_functions() -> None:
