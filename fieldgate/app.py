@@ -73,7 +73,7 @@ from fieldgate.assets.tables import assignments
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, DataVersions, sqlite_file
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.use_lock import shared_use
@@ -174,7 +174,7 @@ def build_app(
 
     For tests: `extra_operations` are added to those of the service, and `openapi` is the document of all, if it exists.
     """
-    database = Database(settings.database, is_pooled=settings.database_pooler)
+    database = AsyncDatabase(settings.database, is_pooled=settings.database_pooler)
     data_versions = DataVersions(database, ends=(ASSETS_TOPIC, assignments.c.expires_at))
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()

@@ -22,7 +22,7 @@ from fieldgate.accounts.login_throttle import ThrottlePolicy
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build_app
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.http.application import Application
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
@@ -134,7 +134,9 @@ class Service:
     PostgreSQL it sees the writes of other processes a moment later.
     """
 
-    def __init__(self, app: Application, client: httpx.AsyncClient, database: Database) -> None:
+    def __init__(
+        self, app: Application, client: httpx.AsyncClient, database: AsyncDatabase
+    ) -> None:
         self.app = app
         self.client = client
         self.database = database
@@ -171,7 +173,7 @@ async def run_service(
     base_url: str = BASE_URL,
     fetcher: URLFetcher | None = None,
 ) -> AsyncIterator[Service]:
-    database = Database(settings.database, is_pooled=settings.database_pooler)
+    database = AsyncDatabase(settings.database, is_pooled=settings.database_pooler)
     await prepare_database(database)
     app = build_app(
         settings,
@@ -253,7 +255,7 @@ async def new_database(
     if kind == "sqlite":
         address = f"sqlite:///{folder / 'fieldgate.db'}"
         if not is_empty:
-            database = Database(address)
+            database = AsyncDatabase(address)
             await prepare_database(database)
             await database.close()
         yield address
@@ -263,8 +265,8 @@ async def new_database(
 
 
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    database = Database(database_url)
+async def database(database_url: str) -> AsyncIterator[AsyncDatabase]:
+    database = AsyncDatabase(database_url)
     yield database
     await database.close()
 

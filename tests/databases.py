@@ -12,21 +12,21 @@ from typing import Any
 import asyncpg
 from sqlalchemy import make_url, text
 
-from fieldgate.db import IDENTITY_TOPIC, Database
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase
 from fieldgate.db.schema import upgrade
 
 _sqlite_templates: list[bytes] = []
 _postgres_templates: dict[str, str] = {}
 
 
-async def prepare_database(database: Database) -> None:
+async def prepare_database(database: AsyncDatabase) -> None:
     """Create the tables, as `fieldgate migrate` does. A new SQLite file is copied from a template."""
     if database.is_sqlite:
         _copy_template(await _sqlite_template(), Path(str(database.url.database)))
     await upgrade(database)
 
 
-def address_of(database: Database) -> str:
+def address_of(database: AsyncDatabase) -> str:
     """The URL that opens the database again."""
     return (
         f"sqlite:///{database.url.database}" if database.is_sqlite else database.postgres_url.text
@@ -50,7 +50,7 @@ async def postgres_database(address: str, is_empty: bool) -> AsyncIterator[str]:
     await connection.close()
 
 
-async def wait_for_locks(database: Database, tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def wait_for_locks(database: AsyncDatabase, tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Until each task is done or waits for a lock of PostgreSQL."""
     waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     async with asyncio.timeout(30), database.read_transaction() as connection:
@@ -76,7 +76,7 @@ async def _sqlite_template() -> bytes:
     if not _sqlite_templates:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "fieldgate.db"
-            database = Database(f"sqlite:///{file}")
+            database = AsyncDatabase(f"sqlite:///{file}")
             await upgrade(database)
             await database.close()
             _sqlite_templates.append(file.read_bytes())
@@ -88,7 +88,7 @@ async def _postgres_template(address: str) -> str:
         connection = await asyncpg.connect(address)
         await connection.execute("CREATE DATABASE migrated")
         await connection.close()
-        database = Database(
+        database = AsyncDatabase(
             make_url(address).set(database="migrated").render_as_string(hide_password=False)
         )
         await upgrade(database)

@@ -20,7 +20,7 @@ from fieldgate.accounts.store import (
     new_token,
 )
 from fieldgate.accounts.tables import invitations, users
-from fieldgate.db import Database, now, upsert
+from fieldgate.db import AsyncDatabase, now, upsert
 from fieldgate.db.log import write_log
 from fieldgate.identity import NO_ORIGIN, Caller, Origin, User
 
@@ -40,7 +40,7 @@ class Invitation(msgspec.Struct, frozen=True):
 
 
 class InvitationStore:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
     async def create(self, user_id: int, by: Caller) -> Invitation | None:

@@ -18,7 +18,7 @@ from fieldgate.accounts.store import TOPIC, UnknownUser, username_hash
 from fieldgate.accounts.tables import PUBLIC_USER_ID, reserved_usernames, users
 from fieldgate.accounts.teams import TeamName, delete_emptied_teams, lock_teams_of
 from fieldgate.accounts.user_changes import ONLY_SUPERUSERS, keep_a_superuser, lock_superusers
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.log import USERS, LogEntry, LogObject, LogUser, blank_names, write_log
 from fieldgate.errors import Conflict, Forbidden
 from fieldgate.i18n.languages import Language
@@ -103,7 +103,7 @@ class AssetKeeper(Protocol):
 
 class AccountRemover:
     def __init__(
-        self, database: Database, data_versions: DataVersions, assets: AssetKeeper
+        self, database: AsyncDatabase, data_versions: DataVersions, assets: AssetKeeper
     ) -> None:
         self._database = database
         self._data_versions = data_versions

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, and_, func, not_, or_, select
 
 from fieldgate.accounts.tables import users
-from fieldgate.db import Database, RowPage
+from fieldgate.db import AsyncDatabase, RowPage
 from fieldgate.db.log import (
     LOG_TYPES,
     PROJECT,
@@ -62,7 +62,7 @@ def check_history_search(text: str) -> None:
 
 
 class LogStore:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
     async def page(

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Delete, and_, bindparam, delete, or_, select
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Database, PreparedQuery, Timestamp, insert_missing, now
+from fieldgate.db import AsyncDatabase, PreparedQuery, Timestamp, insert_missing, now
 from fieldgate.errors import TooManyRequests
 from fieldgate.i18n.messages import PluralMessage
 from fieldgate.runtime.client_networks import network_of
@@ -54,7 +54,7 @@ def wait_after(failures: int, policy: ThrottlePolicy) -> timedelta:
 
 
 class LoginThrottle:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
         self._next_cleanup = now()
         columns = (login_attempts.c.key, login_attempts.c.failures, login_attempts.c.last_at)

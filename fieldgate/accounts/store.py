@@ -32,8 +32,8 @@ from fieldgate.accounts.tables import (
     users,
 )
 from fieldgate.db import (
+    AsyncDatabase,
     CommitCache,
-    Database,
     DataVersions,
     PreparedQuery,
     RowPage,
@@ -129,7 +129,7 @@ def username_hash(username: str) -> bytes:
 class AccountStore:
     """Users and tokens. Every change is logged as made by `by`, which is the command line unless it is given."""
 
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         self._holders = CommitCache[bytes, TokenHolder](

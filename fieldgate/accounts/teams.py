@@ -30,7 +30,7 @@ from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, reject_
 from fieldgate.accounts.store import TOPIC, NewUser, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, TEAM_PREFIX, team_members, teams, users
 from fieldgate.db import (
-    Database,
+    AsyncDatabase,
     DataVersions,
     PreparedQuery,
     RowPage,
@@ -67,7 +67,7 @@ LogDeletedTeams = Callable[[AsyncConnection, Caller, Collection[int]], Awaitable
 
 class TeamStore:
     def __init__(
-        self, database: Database, data_versions: DataVersions, log_deleted: LogDeletedTeams
+        self, database: AsyncDatabase, data_versions: DataVersions, log_deleted: LogDeletedTeams
     ) -> None:
         self._database = database
         self._data_versions = data_versions

@@ -12,7 +12,7 @@ from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, is_owne
 from fieldgate.accounts.store import TOPIC, revoke_tokens
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users, with_teams_of
 from fieldgate.accounts.teams import lock_teams_of, replace_disabled_admin
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.db.log import LogEntry, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden
 from fieldgate.i18n.messages import Message
@@ -62,7 +62,7 @@ async def lock_superusers(connection: AsyncConnection, user_id: int) -> set[int]
 
 
 class UserEditor:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
 

@@ -20,7 +20,7 @@ from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.store import TOPIC, read_visible
 from fieldgate.assets.tables import assets
 from fieldgate.cache import BoundedCache
-from fieldgate.db import Database, RowPage
+from fieldgate.db import AsyncDatabase, RowPage
 from fieldgate.http.search_grammar import SearchExpression
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
@@ -81,7 +81,7 @@ def list_order(search: AssetSearch) -> list[ColumnElement[Any]]:
 class AssetLists:
     """Lists of assets. The ids of a list are remembered until the next write, for those who read all of its pages."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
         # The ids in order, by audience, search and data versions.
         self._ids = BoundedCache[tuple[str, AssetSearch, tuple[int, ...]], "array[int]"](

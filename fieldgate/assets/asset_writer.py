@@ -36,7 +36,7 @@ from fieldgate.assets.write_schemas import (
     AssetCreation,
     FormIssue,
 )
-from fieldgate.db import Database, DataVersions, new_uid
+from fieldgate.db import AsyncDatabase, DataVersions, new_uid
 from fieldgate.db.log import write_log
 from fieldgate.errors import NotFound, Unauthorized, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
@@ -94,7 +94,7 @@ class MovedAsset(msgspec.Struct, frozen=True, kw_only=True):
 class AssetWriter:
     def __init__(
         self,
-        database: Database,
+        database: AsyncDatabase,
         data_versions: DataVersions,
         checker: ContentChecker,
         quota: StorageQuota,

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, users
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
-from fieldgate.db import Database, PreparedQuery
+from fieldgate.db import AsyncDatabase, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -286,7 +286,7 @@ _SCOPE = _select_scope()
 
 
 class AssetAuthorizer:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._find = PreparedQuery(database, _SCOPE)
 
     async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:

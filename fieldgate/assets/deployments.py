@@ -14,7 +14,7 @@ from fieldgate.assets.authorization import authorize_row
 from fieldgate.assets.schemas import DeploymentBody
 from fieldgate.assets.store import TOPIC, AssetStore
 from fieldgate.assets.tables import SURVEY, assets, is_live, versions
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.db.log import write_log
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Problem, ValidationError
 from fieldgate.i18n.messages import Message
@@ -31,7 +31,7 @@ class WrongDeploymentMethod(Problem):
 
 
 class Deployments:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         self._store = AssetStore(database, data_versions)

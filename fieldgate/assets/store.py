@@ -52,7 +52,7 @@ from fieldgate.assets.tables import (
     ownership_transfers,
     versions,
 )
-from fieldgate.db import Database, DataVersions, RowPage, in_values, new_uid, now, paginate
+from fieldgate.db import AsyncDatabase, DataVersions, RowPage, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, count_in_log, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
@@ -84,7 +84,7 @@ class NewAsset(NewVersion, frozen=True, kw_only=True):
 
 
 class AssetStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         # What a write is checked with before it begins, and a read.
@@ -103,7 +103,7 @@ class AssetStore:
         return await connection.run_sync(self.create_sync, new)
 
     def create_sync(self, connection: Connection, new: Sequence[NewAsset]) -> list[tuple[int, str]]:
-        """The same for functions passed to `Database.write`."""
+        """The same for functions passed to `AsyncDatabase.write`."""
         timestamp = now()
         rows = [
             {
@@ -401,7 +401,7 @@ class AssetStore:
 
 
 def lock_assets(
-    connection: Connection, database: Database, condition: ColumnElement[bool]
+    connection: Connection, database: AsyncDatabase, condition: ColumnElement[bool]
 ) -> set[int]:
     """Lock collections before the assets in them, each in order of id, to avoid deadlocks. Return their ids.
 
@@ -419,7 +419,7 @@ def lock_assets(
     return collections | inside
 
 
-def _lock_ids(connection: Connection, database: Database, ids: set[int]) -> None:
+def _lock_ids(connection: Connection, database: AsyncDatabase, ids: set[int]) -> None:
     rows = select(assets.c.id).where(in_values(database, assets.c.id, ids)).order_by(assets.c.id)
     connection.execute(rows.with_for_update())
 
@@ -438,7 +438,7 @@ def only_listed(query: Select[Any], caller: Caller) -> Select[Any]:
 
 def read_visible(
     connection: Connection,
-    database: Database,
+    database: AsyncDatabase,
     caller: Caller,
     ids: Sequence[int],
     *columns: ColumnElement[Any],

@@ -30,7 +30,7 @@ from fieldgate.assets.sharing.ownership_invites import cancel_transfers
 from fieldgate.assets.sharing.team_assets import log_deleted_teams
 from fieldgate.assets.store import TOPIC, AssetStore, lock_assets, only_listed
 from fieldgate.assets.tables import COLLECTION, assets, is_live
-from fieldgate.db import Database, DataVersions, RowPage, in_values, now, paginate
+from fieldgate.db import AsyncDatabase, DataVersions, RowPage, in_values, now, paginate
 from fieldgate.db.log import write_log
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
@@ -52,7 +52,7 @@ IsMeant = Callable[[FromClause], ColumnElement[bool]]
 class Trash:
     topic = TOPIC
 
-    def __init__(self, database: Database, data_versions: DataVersions, days: int) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions, days: int) -> None:
         """With 0 days, assets are deleted for good at once."""
         self.days = days
         self._database = database

@@ -15,7 +15,7 @@ from fieldgate.assets.sharing.changes import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore
 from fieldgate.assets.tables import effective_type, versions
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.log import write_log
 from fieldgate.errors import BadRequest, NotFound
 from fieldgate.i18n.messages import Message
@@ -29,7 +29,7 @@ _COLUMNS = (versions.c.id, versions.c.uid, versions.c.number, versions.c.summary
 
 class VersionRestorer:
     def __init__(
-        self, database: Database, data_versions: DataVersions, quota: StorageQuota
+        self, database: AsyncDatabase, data_versions: DataVersions, quota: StorageQuota
     ) -> None:
         self._database = database
         self._data_versions = data_versions

@@ -10,7 +10,7 @@ import click
 from fieldgate.assets.trash import Trash
 from fieldgate.cli.common import data_option, load_settings, parse_lifetime, run_with_database
 from fieldgate.cli.output import print_table
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.identity import OPERATOR
 
 
@@ -33,7 +33,7 @@ def purge(older_than: timedelta | None, dry_run: bool, yes: bool, data: Path | N
     """Show forms in the trash, ask, and delete them for good. Their files go with the next purge of a worker."""
     settings = load_settings(data)
 
-    def trash_of(database: Database) -> Trash:
+    def trash_of(database: AsyncDatabase) -> Trash:
         return Trash(database, DataVersions(database), settings.trash_days)
 
     before = now() - (timedelta(days=settings.trash_days) if older_than is None else older_than)

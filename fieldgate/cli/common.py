@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
-from fieldgate.db import Database, DataVersions, is_unavailable, sqlite_file
+from fieldgate.db import AsyncDatabase, DataVersions, is_unavailable, sqlite_file
 from fieldgate.db.database_identity import (
     UnexpectedDatabase,
     check_marker,
@@ -82,7 +82,7 @@ def load_settings(data: Path | None) -> Settings:
 @asynccontextmanager
 async def open_database(
     settings: Settings, *, creates: bool = False, busy_timeout_ms: int = COMMAND_BUSY_TIMEOUT_MS
-) -> AsyncIterator[Database]:
+) -> AsyncIterator[AsyncDatabase]:
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates, busy_timeout_ms=busy_timeout_ms)
     may_create = creates and database.is_sqlite
@@ -129,7 +129,7 @@ def connect(
     creates: bool,
     accepts_any: bool = False,
     busy_timeout_ms: int = COMMAND_BUSY_TIMEOUT_MS,
-) -> Database:
+) -> AsyncDatabase:
     """Return the database. Only with `creates`, the folder of a new SQLite file is made.
 
     An SQLite database must be the one that was used here before, unless `accepts_any`.
@@ -140,7 +140,7 @@ def connect(
             _check_identity(file, settings)  # first: it says so if there was a database
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
-        return Database(
+        return AsyncDatabase(
             settings.database, is_pooled=settings.database_pooler, busy_timeout_ms=busy_timeout_ms
         )
     except (ValueError, ArgumentError) as error:  # an option in the URL
@@ -165,7 +165,7 @@ def _check_identity(file: Path, settings: Settings) -> None:
         ) from None
 
 
-def mark_database(database: Database, *, accepts_any: bool = False) -> None:
+def mark_database(database: AsyncDatabase, *, accepts_any: bool = False) -> None:
     """Note next to an SQLite file which database it is, if that is not noted yet, or with `accepts_any`."""
     file = Path(str(database.url.database))
     if not database.is_sqlite or not (accepts_any or read_marker(file) is None):
@@ -180,7 +180,7 @@ def mark_database(database: Database, *, accepts_any: bool = False) -> None:
             )
 
 
-async def create_tables(database: Database) -> None:
+async def create_tables(database: AsyncDatabase) -> None:
     """Create the tables and what is derived from the data in them, unless another process does that now."""
     try:
         before = await upgrade(database)
@@ -190,7 +190,7 @@ async def create_tables(database: Database) -> None:
         await ReferenceStore(database, DataVersions(database)).store_name_orders()
 
 
-async def upgrade_older_schema(settings: Settings, database: Database) -> None:
+async def upgrade_older_schema(settings: Settings, database: AsyncDatabase) -> None:
     """Upgrade the tables of an earlier release. Of an SQLite file, nobody else may be a user meanwhile."""
     if (await read_state(database)).status is not SchemaStatus.OLDER:
         return
@@ -207,7 +207,7 @@ async def upgrade_older_schema(settings: Settings, database: Database) -> None:
     )
 
 
-def announce_creation(database: Database) -> None:
+def announce_creation(database: AsyncDatabase) -> None:
     """Say on standard error that a new database is created, and where."""
     click.echo(f"Creating a new database: {database.address}", err=True)
 
@@ -229,7 +229,7 @@ def database_address(data: Path | None) -> str:
 
 
 def run_with_database(
-    data: Path | None, work: Callable[[Database], Awaitable[T]], *, creates: bool = False
+    data: Path | None, work: Callable[[AsyncDatabase], Awaitable[T]], *, creates: bool = False
 ) -> T:
     """Do something with the database that `--data` and the environment choose."""
 

@@ -10,7 +10,7 @@ import click
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.cli.output import ProgressReporter, progress_bar
-from fieldgate.db import Database, metadata, sqlite_file
+from fieldgate.db import AsyncDatabase, metadata, sqlite_file
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, shared_use
 
 
@@ -92,7 +92,10 @@ async def _copy(
     import fieldgate.reference.tables  # noqa: F401
     from fieldgate.db.copy_database import CopyError, copy_database
 
-    databases = Database(source, command_timeout=None), Database(target, command_timeout=None)
+    databases = (
+        AsyncDatabase(source, command_timeout=None),
+        AsyncDatabase(target, command_timeout=None),
+    )
     try:
         result = await copy_database(
             *databases, metadata.sorted_tables, live=live, on_progress=show, on_step=on_step

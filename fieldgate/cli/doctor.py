@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.cli.common import data_option
-from fieldgate.db import Database, now, sqlite_file
+from fieldgate.db import AsyncDatabase, now, sqlite_file
 from fieldgate.doctor.findings import Finding, Level, error
 from fieldgate.settings import BadSetting, Settings
 
@@ -92,7 +92,7 @@ async def _examine(data: Path | None, port: int | None, *, is_online: bool) -> l
             *check_backup(file, now()),
         ]
     if file is None or (file.is_file() and file.stat().st_size):
-        database = Database(settings.database, is_pooled=settings.database_pooler)
+        database = AsyncDatabase(settings.database, is_pooled=settings.database_pooler)
         try:
             findings += await check_database(database)
         finally:

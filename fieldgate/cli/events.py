@@ -14,7 +14,7 @@ import msgspec
 
 from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
 # Modules about events are slow to import, and other commands do not need them: they are imported where they are used.
@@ -71,7 +71,7 @@ async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None
 
 
 async def create_demo_events(
-    database: Database,
+    database: AsyncDatabase,
     store: "EventStore",
     count: int,
     seed: int = 0,
@@ -307,7 +307,7 @@ async def _sync(
 @asynccontextmanager
 async def _open_stores(
     data: Path | None,
-) -> AsyncIterator[tuple[Database, "EventStore", "ReferenceStore"]]:
+) -> AsyncIterator[tuple[AsyncDatabase, "EventStore", "ReferenceStore"]]:
     """Open the database that `--data` and the environment choose."""
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore

@@ -20,7 +20,7 @@ from fieldgate.cli.common import (
     upgrade_older_schema,
 )
 from fieldgate.cli.output import progress_bar
-from fieldgate.db import Database, DataVersions, sqlite_file
+from fieldgate.db import AsyncDatabase, DataVersions, sqlite_file
 from fieldgate.db.schema import REQUIRED_REVISION, SchemaStatus, read_state
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
 from fieldgate.settings import Settings
@@ -84,7 +84,7 @@ def rebuild_events(settings: Settings) -> None:
     click.echo(f"rebuilt {count} events in {time.monotonic() - began:.1f} s", err=True)
 
 
-def _run(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
+def _run(settings: Settings, work: Callable[[AsyncDatabase], Awaitable[T]]) -> T:
     async def run() -> T:
         database = connect(settings, creates=False)
         try:
@@ -95,13 +95,13 @@ def _run(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
     return asyncio.run(run())
 
 
-async def _has_other_format(database: Database) -> bool:
+async def _has_other_format(database: AsyncDatabase) -> bool:
     from fieldgate.events.derived_tables import has_other_format  # here: its imports take a while
 
     return (await read_state(database)).is_usable and await has_other_format(database)
 
 
-async def _rebuild(database: Database) -> int:
+async def _rebuild(database: AsyncDatabase) -> int:
     from fieldgate.events.derived_tables import rebuild_derived_tables
 
     with progress_bar() as show:

@@ -1,7 +1,7 @@
-"""Database access for SQLite and PostgreSQL: transactions, queries, migrations, and data versions for caches."""
+"""Access to the database, SQLite and PostgreSQL: transactions, queries, migrations, and data versions for caches."""
 
+from fieldgate.db.async_database import AsyncDatabase, sqlite_file
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
-from fieldgate.db.database import Database, sqlite_file
 from fieldgate.db.outages import is_unavailable
 from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import CommitCache, PreparedQuery, in_bound_list, in_values
@@ -11,7 +11,7 @@ from fieldgate.db.uid import is_asset_uid, new_uid
 from fieldgate.db.upsert import insert_missing, insert_rows, insert_rows_sync, upsert
 
 __all__ = [
-    "IDENTITY_TOPIC", "ClockTime", "CommitCache", "DataVersions", "Database", "PreparedPage", "PreparedQuery",
+    "IDENTITY_TOPIC", "AsyncDatabase", "ClockTime", "CommitCache", "DataVersions", "PreparedPage", "PreparedQuery",
     "RowPage", "Snapshot", "Timestamp", "in_bound_list", "in_values", "insert_missing", "insert_rows",
     "insert_rows_sync", "is_asset_uid", "is_unavailable", "metadata", "new_uid", "now", "paginate", "snapshot",
     "sqlite_file", "upsert",

@@ -20,8 +20,8 @@ from typing import IO, Any, NamedTuple
 import msgspec
 import zstandard
 
+from fieldgate.db.async_database import BUSY_TIMEOUT_MS
 from fieldgate.db.data_versions import IDENTITY_TOPIC
-from fieldgate.db.database import BUSY_TIMEOUT_MS
 from fieldgate.db.outages import damage_message
 from fieldgate.db.tables import now
 from fieldgate.db.use_lock import shared_use

@@ -27,8 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.data_versions import IDENTITY_TOPIC
-from fieldgate.db.database import Database
 from fieldgate.db.database_identity import remove_marker, write_marker
 from fieldgate.db.migrations import run_migrations
 from fieldgate.db.schema import SchemaStatus, read_state
@@ -56,8 +56,8 @@ class CopyResult(NamedTuple):
 
 
 async def copy_database(
-    source: Database,
-    target: Database,
+    source: AsyncDatabase,
+    target: AsyncDatabase,
     tables: Sequence[Table],
     *,
     live: bool,
@@ -106,7 +106,7 @@ async def _versions(connection: AsyncConnection) -> dict[str, int]:
     return {row.topic: row.version for row in await connection.execute(select(topic_versions))}
 
 
-async def _current_versions(database: Database) -> dict[str, int]:
+async def _current_versions(database: AsyncDatabase) -> dict[str, int]:
     async with database.read_transaction() as connection:
         return await _versions(connection)
 
@@ -117,7 +117,7 @@ async def _count(connection: AsyncConnection, table: Table) -> int:
 
 @asynccontextmanager
 async def _empty_target(
-    target: Database, tables: Sequence[Table]
+    target: AsyncDatabase, tables: Sequence[Table]
 ) -> AsyncIterator[AsyncConnection]:
     """Begin the transaction that fills the target, with tables that have no rows."""
     status = (await read_state(target)).status

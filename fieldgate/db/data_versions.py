@@ -3,7 +3,7 @@
 Data belongs to a topic ("accounts", "events"), and each topic has a version number. A writer raises it in its own
 transaction; a reader compares it before using a cached value:
 
-    await data_versions.bump(connection, "events")  # or bump_sync(connection, "events") in a `Database.write`
+    await data_versions.bump(connection, "events")  # or bump_sync(connection, "events") in an `AsyncDatabase.write`
     if await data_versions.version("events") != cached.version: ...
 
 A new version is the time in microseconds, or one more than the version before if that is higher. So versions are in
@@ -40,7 +40,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.outages import DatabaseGone, is_unavailable
 from fieldgate.db.prepared import PreparedQuery
 from fieldgate.db.tables import ClockTime, Timestamp, now, topic_versions
@@ -60,7 +60,9 @@ log = logging.getLogger(__name__)
 
 
 class DataVersions:
-    def __init__(self, database: Database, ends: tuple[str, Column[Any]] | None = None) -> None:
+    def __init__(
+        self, database: AsyncDatabase, ends: tuple[str, Column[Any]] | None = None
+    ) -> None:
         """`ends` are a topic and the column of the times at which some of its data ends."""
         self._database = database
         stored, self._select_next_end = (
@@ -95,7 +97,7 @@ class DataVersions:
         await connection.run_sync(self.bump_sync, *topics)
 
     def bump_sync(self, connection: Connection, *topics: str) -> None:
-        """The same for functions passed to `Database.write`."""
+        """The same for functions passed to `AsyncDatabase.write`."""
         for topic in sorted(topics):
             if self._database.is_sqlite:
                 self._bump_prepared.execute(connection, topic=topic, version=Timestamp.pack(now()))
@@ -237,7 +239,7 @@ class DataVersions:
             connection.terminate()
 
 
-def _bump_statement(database: Database) -> Any:
+def _bump_statement(database: AsyncDatabase) -> Any:
     """Sets the version of a topic to the time in microseconds, on PostgreSQL by the clock of the server."""
     larger = func.max if database.is_sqlite else func.greatest
     version: Any = larger(topic_versions.c.version + 1, literal_column("excluded.version"))
@@ -248,7 +250,7 @@ def _bump_statement(database: Database) -> Any:
     return statement.returning(topic_versions.c.version)
 
 
-def timed_version(database: Database, topic: str, ends: Column[Any]) -> ColumnElement[Any]:
+def timed_version(database: AsyncDatabase, topic: str, ends: Column[Any]) -> ColumnElement[Any]:
     """The version of a topic, or the last of these times that has passed, whichever is later."""
     version = (
         select(topic_versions.c.version)
@@ -262,5 +264,5 @@ def timed_version(database: Database, topic: str, ends: Column[Any]) -> ColumnEl
     return func.greatest(version, passed)
 
 
-def _literal_sql(database: Database, statement: Select[Any]) -> str:
+def _literal_sql(database: AsyncDatabase, statement: Select[Any]) -> str:
     return str(statement.compile(dialect=database.dialect, compile_kwargs={"literal_binds": True}))

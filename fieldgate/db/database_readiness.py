@@ -8,7 +8,7 @@ from time import monotonic
 
 from sqlalchemy.engine import Connection
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.outages import Outage, outage_of
 from fieldgate.db.schema import UnsupportedSchema, read_state
 from fieldgate.db.tables import leases, now
@@ -27,7 +27,7 @@ class DatabaseReadiness:
     It remembers an outage until a probe finds that it is over. There is one for each process.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
         self._since = 0.0
         self._probing: asyncio.Task[None] | None = None

@@ -1,7 +1,7 @@
 """The log: who did what, on what, when, from where. It is written in the transaction of the change.
 
     await write_log(connection, user, LogEntry(log_type=PROJECT, action="delete", object=LogObject("asset", uid, name)))
-    write_log_sync(connection, user, entries)  # in functions passed to `Database.write`
+    write_log_sync(connection, user, entries)  # in functions passed to `AsyncDatabase.write`
     await count_in_log(database, user, entry)  # downloads and logins: one row per minute and origin, whose count rises
 
 Entries are never changed or deleted one by one. They have no foreign keys, and names are copied: an entry can be read
@@ -26,7 +26,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.outages import is_unavailable
 from fieldgate.db.prepared import sqlite_driver
 from fieldgate.db.tables import Timestamp, log_counts, now
@@ -80,14 +80,14 @@ async def write_log(connection: AsyncConnection, by: Caller, *entries: LogEntry)
 
 
 def write_log_sync(connection: Connection, by: Caller, entries: Iterable[LogEntry]) -> None:
-    """The same for functions passed to `Database.write`."""
+    """The same for functions passed to `AsyncDatabase.write`."""
     timestamp = Timestamp.pack(now())
     rows = [_row(entry, by, timestamp) for entry in entries]
     insert_rows_sync(connection, log, rows)
     _add_to_counts(connection, Counter(str(row["log_type"]) for row in rows))
 
 
-async def count_in_log(database: Database, by: Caller, entry: LogEntry) -> None:
+async def count_in_log(database: AsyncDatabase, by: Caller, entry: LogEntry) -> None:
     """Add an entry, or raise the count of that minute and origin. If that fails, the caller's work goes on."""
     if by.origin.method == "HEAD":  # nothing is sent
         return
@@ -222,7 +222,7 @@ async def count_entries(connection: AsyncConnection, log_types: Sequence[str]) -
 # Removal of old entries, and of the names of a user who left
 
 
-async def purge_log(database: Database, before: datetime) -> int:
+async def purge_log(database: AsyncDatabase, before: datetime) -> int:
     """Delete entries that were made before a time, in small transactions. Return their number."""
     # Of the first ones by id: a search by time would read the whole log to find that nothing is left.
     first = select(log.c.id, log.c.made_at).order_by(log.c.id).limit(PURGE_BATCH).subquery()

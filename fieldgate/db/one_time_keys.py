@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import delete
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.tables import leases
 from fieldgate.db.upsert import upsert
 
@@ -16,7 +16,7 @@ _PREFIX = "used "
 class OneTimeKeys:
     """Remembers used keys for `lifetime`. Only a hash of a key is stored."""
 
-    def __init__(self, database: Database, lifetime: timedelta) -> None:
+    def __init__(self, database: AsyncDatabase, lifetime: timedelta) -> None:
         self._database = database
         self._lifetime = lifetime
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, ColumnElement, Row, Select, bindparam, func, select, true
 from sqlalchemy.engine import Connection
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.prepared import PreparedQuery
 from fieldgate.pagination import PageRequest
 
@@ -25,7 +25,7 @@ class RowPage(NamedTuple):
 
 
 async def paginate(
-    database: Database,
+    database: AsyncDatabase,
     query: Select[Any],
     page: PageRequest,
     *,
@@ -51,7 +51,7 @@ class PreparedPage:
 
     def __init__(
         self,
-        database: Database,
+        database: AsyncDatabase,
         query: Select[Any],
         order_by: Sequence[Column[Any]],
         *,

@@ -32,7 +32,7 @@ from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 from sqlalchemy.types import TypeEngine
 
 from fieldgate.cache import BoundedCache
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -49,7 +49,7 @@ class PreparedQuery:
 
     def __init__(
         self,
-        database: Database,
+        database: AsyncDatabase,
         statement: Select[Any] | ReturningUpdate[Any] | ReturningDelete[Any],
     ) -> None:
         self._database = database
@@ -98,7 +98,7 @@ class PreparedQuery:
 
 
 def in_bound_list(
-    database: Database, key: Column[Any], name: str, kind: type[TypeEngine[Any]] = BigInteger
+    database: AsyncDatabase, key: Column[Any], name: str, kind: type[TypeEngine[Any]] = BigInteger
 ) -> ColumnElement[bool]:
     """Return a condition: the key is in the list bound to `name`, which can have any length."""
     if database.is_sqlite:
@@ -106,7 +106,9 @@ def in_bound_list(
     return key == any_(bindparam(name, type_=ARRAY(kind)))
 
 
-def in_values(database: Database, key: Column[Any], values: Collection[Any]) -> ColumnElement[bool]:
+def in_values(
+    database: AsyncDatabase, key: Column[Any], values: Collection[Any]
+) -> ColumnElement[bool]:
     """Return a condition: the key is one of these values. Unlike `in_`, it takes any number of them."""
     if database.is_sqlite:
         return key.in_(
@@ -116,7 +118,7 @@ def in_values(database: Database, key: Column[Any], values: Collection[Any]) -> 
 
 
 def sqlite_driver(connection: Connection) -> sqlite3.Connection | None:
-    """Return the driver's connection in a function passed to `Database.write` on SQLite, or None.
+    """Return the driver's connection in a function passed to `AsyncDatabase.write` on SQLite, or None.
 
     For a short statement, the engine takes several times as long as SQLite.
     """
@@ -131,7 +133,7 @@ class CommitCache(Generic[Key, Value]):
     what tells of a commit arrives later than the commit (LISTEN), or is a query itself.
     """
 
-    def __init__(self, database: Database, max_entries: int) -> None:
+    def __init__(self, database: AsyncDatabase, max_entries: int) -> None:
         self._database = database
         self._max_entries = max_entries if database.is_sqlite else 0
         self._values = BoundedCache[Key, Value](self._max_entries)

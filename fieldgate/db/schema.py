@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, inspect, text
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.outages import DatabaseGone
 
 # The revisions in `migrations/versions`, oldest first: loading Alembic to find them would take too long.
@@ -66,7 +66,7 @@ class UnsupportedSchema(DatabaseGone):
         self.state = state
 
 
-async def current_revision(database: Database) -> str | None:
+async def current_revision(database: AsyncDatabase) -> str | None:
     """Return the revision of the database, None if it has no tables."""
     async with database.read_transaction() as connection:
         return await connection.run_sync(_read_revision)
@@ -83,7 +83,7 @@ def _read_revision(connection: Connection) -> str | None:
     return WITHOUT_REVISION if tables.has_table("users") or tables.has_table("changes") else None
 
 
-async def read_state(database: Database) -> SchemaState:
+async def read_state(database: AsyncDatabase) -> SchemaState:
     """Return the schema of the database, and whether this release can use it."""
     revision = await current_revision(database)
     if revision is None:
@@ -95,7 +95,7 @@ async def read_state(database: Database) -> SchemaState:
     )
 
 
-async def upgrade(database: Database) -> SchemaState:
+async def upgrade(database: AsyncDatabase) -> SchemaState:
     """Create the tables, or upgrade those of an earlier release. Returns the state that the database had before."""
     state = await read_state(database)
     if state.status is SchemaStatus.OTHER:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Select
 
-from fieldgate.db.database import Database
+from fieldgate.db.async_database import AsyncDatabase
 
 BATCH_SIZE = 2_000  # rows; larger batches are no faster, and fragment memory
 
@@ -34,7 +34,7 @@ class Snapshot(ABC):
 
 
 @asynccontextmanager
-async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
+async def snapshot(database: AsyncDatabase) -> AsyncIterator[Snapshot]:
     """Open a snapshot: all reads in the block see the same state of the data."""
     if database.is_sqlite:
         # One thread executes everything in order, so the connection is never closed during a read, even if the
@@ -59,7 +59,7 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         postgres.terminate()
 
 
-def _open_read_only(database: Database) -> sqlite3.Connection:
+def _open_read_only(database: AsyncDatabase) -> sqlite3.Connection:
     connection, _ = database.open_sqlite()
     connection.execute("BEGIN")
     return connection
@@ -67,7 +67,7 @@ def _open_read_only(database: Database) -> sqlite3.Connection:
 
 class _SqliteSnapshot(Snapshot):
     def __init__(
-        self, database: Database, connection: sqlite3.Connection, thread: ThreadPoolExecutor
+        self, database: AsyncDatabase, connection: sqlite3.Connection, thread: ThreadPoolExecutor
     ) -> None:
         self._database = database
         self._connection = connection
@@ -83,7 +83,7 @@ class _SqliteSnapshot(Snapshot):
 
 
 class _PostgresSnapshot(Snapshot):
-    def __init__(self, database: Database, connection: Any) -> None:
+    def __init__(self, database: AsyncDatabase, connection: Any) -> None:
         self._database = database
         self._connection = connection
         self._cursor_numbers = count()
@@ -98,7 +98,7 @@ class _PostgresSnapshot(Snapshot):
         await self._connection.fetch(f"CLOSE {cursor}")
 
 
-def _compile(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
+def _compile(database: AsyncDatabase, statement: Select[Any]) -> tuple[str, list[Any]]:
     """Return the SQL and its values for the driver. Timestamps are integers, so they need no conversion."""
     compiled = statement.compile(
         dialect=database.dialect, compile_kwargs={"render_postcompile": True}

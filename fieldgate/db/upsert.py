@@ -32,7 +32,7 @@ async def insert_rows(
 def insert_rows_sync(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]
 ) -> None:
-    """The same for functions passed to `Database.write`."""
+    """The same for functions passed to `AsyncDatabase.write`."""
     if rows:
         sql, to_tuple = _insert_statement(table, tuple(rows[0]), connection.dialect)
         values, driver = list(map(to_tuple, rows)), sqlite_driver(connection)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, DataVersions, is_unavailable
 from fieldgate.db.outages import UnexpectedPooler, outage_of
 from fieldgate.db.schema import read_state
 from fieldgate.db.tables import now
@@ -23,7 +23,7 @@ MIN_YEAR, MAX_YEAR = 2024, 2100
 MIN_POSTGRES_VERSION = 14
 
 
-async def check_database(database: Database) -> list[Finding]:
+async def check_database(database: AsyncDatabase) -> list[Finding]:
     """Everything that needs a connection. If it fails, the last finding says so."""
     findings: list[Finding] = []
     try:
@@ -44,7 +44,7 @@ async def check_database(database: Database) -> list[Finding]:
     return findings
 
 
-async def _check_content(database: Database) -> AsyncIterator[Finding]:
+async def _check_content(database: AsyncDatabase) -> AsyncIterator[Finding]:
     schema = await read_state(database)
     yield ok("database", "The database can be reached.")
     if not schema.is_usable:
@@ -59,7 +59,7 @@ async def _check_content(database: Database) -> AsyncIterator[Finding]:
             yield finding
 
 
-async def _check_identity(database: Database) -> AsyncIterator[Finding]:
+async def _check_identity(database: AsyncDatabase) -> AsyncIterator[Finding]:
     versions = await DataVersions(database).versions((IDENTITY_TOPIC,), fresh=True)
     if versions[0]:
         yield ok("identity", f"The id of the database is {versions[0]:016x}.")
@@ -71,7 +71,7 @@ async def _check_identity(database: Database) -> AsyncIterator[Finding]:
         )
 
 
-async def _check_clock(database: Database) -> AsyncIterator[Finding]:
+async def _check_clock(database: AsyncDatabase) -> AsyncIterator[Finding]:
     """The clock of this machine, against that of PostgreSQL, or against what was written to SQLite."""
     if not MIN_YEAR <= now().year < MAX_YEAR:
         yield error(
@@ -105,7 +105,7 @@ async def _check_clock(database: Database) -> AsyncIterator[Finding]:
         yield ok("clock", f"The clock says {now():%Y-%m-%d %H:%M} UTC.")
 
 
-async def _check_imports(database: Database) -> AsyncIterator[Finding]:
+async def _check_imports(database: AsyncDatabase) -> AsyncIterator[Finding]:
     """Whether workers take imports: how long the oldest one waits."""
     is_waiting = imports.c.status == "processing"
     is_leased = imports.c.lease.is_not(None) & (imports.c.lease_until > database.current_time())
@@ -132,7 +132,7 @@ async def _check_imports(database: Database) -> AsyncIterator[Finding]:
         yield ok("worker", f"{waiting} imports wait, {working} are being read.")
 
 
-async def _check_index(database: Database) -> AsyncIterator[Finding]:
+async def _check_index(database: AsyncDatabase) -> AsyncIterator[Finding]:
     """Whether stored events are in the format of this release."""
     if await has_other_format(database):
         message = "Stored events have another format than that of this release."
@@ -141,7 +141,7 @@ async def _check_index(database: Database) -> AsyncIterator[Finding]:
         yield ok("index", "Stored events are in the format of this release.")
 
 
-async def _check_postgres(database: Database) -> AsyncIterator[Finding]:
+async def _check_postgres(database: AsyncDatabase) -> AsyncIterator[Finding]:
     async with database.read_transaction() as connection:
         number = int((await connection.execute(text("SHOW server_version_num"))).scalar_one())
         is_replica = (await connection.execute(text("SELECT pg_is_in_recovery()"))).scalar_one()

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database, DataVersions, Timestamp, insert_rows
+from fieldgate.db import AsyncDatabase, DataVersions, Timestamp, insert_rows
 from fieldgate.events.documents import build_document
 from fieldgate.events.facets import EVENT_FORMAT, event_facets, event_figures
 from fieldgate.events.model import Event, unpack
@@ -97,13 +97,13 @@ async def check_format(connection: AsyncConnection) -> None:
         raise OtherEventFormat
 
 
-async def has_other_format(database: Database) -> bool:
+async def has_other_format(database: AsyncDatabase) -> bool:
     """Whether the tables must be written again before this release can use them."""
     return await database.scalar(select(event_format.c.format)) not in (None, EVENT_FORMAT)
 
 
 async def rebuild_derived_tables(
-    database: Database,
+    database: AsyncDatabase,
     data_versions: DataVersions,
     on_progress: ProgressCallback = lambda _done, _total: None,
 ) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from fieldgate.db import Database, now
+from fieldgate.db import AsyncDatabase, now
 from fieldgate.db.log import count_in_log, write_log
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
@@ -167,7 +167,7 @@ async def event_export(
     query: FileFilters,
     reference: ReferenceStore,
     exporter: EventExporter,
-    database: Database,
+    database: AsyncDatabase,
 ) -> Response:
     reference_data = await reference.current()
     scope = viewer_scope(caller, reference_data)

@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 
 from fieldgate.db import (
-    Database,
+    AsyncDatabase,
     DataVersions,
     PreparedQuery,
     RowPage,
@@ -74,7 +74,7 @@ _SELECT_INDEX_ROWS = select(*(index_rows.c[name] for name in IndexRow._fields))
 
 
 class EventStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         stored = select(events.c.packed, events.c.version)

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files
-from fieldgate.db import ClockTime, Database, new_uid
+from fieldgate.db import AsyncDatabase, ClockTime, new_uid
 from fieldgate.identity import User
 from fieldgate.imports.tables import IS_PROCESSING, imports
 
@@ -68,7 +68,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class ImportLeases:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
     async def claim(self, lease_for: timedelta, *, only_quick: bool = False) -> Job | None:

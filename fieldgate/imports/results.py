@@ -18,7 +18,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, NewVersion, summarize_collection
 from fieldgate.assets.tables import effective_type as _effective_type
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.db.log import write_log, write_log_sync
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.leases import Job
@@ -103,7 +103,11 @@ class FormExists(FormRejected):
 
 class ResultWriter:
     def __init__(
-        self, database: Database, store: ImportStore, assets: AssetStore, sharing: AssignmentStore
+        self,
+        database: AsyncDatabase,
+        store: ImportStore,
+        assets: AssetStore,
+        sharing: AssignmentStore,
     ) -> None:
         self._database = database
         self._store = store

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fieldgate.accounts.tables import with_service_accounts
 from fieldgate.assets.tables import files, versions
-from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
+from fieldgate.db import AsyncDatabase, DataVersions, PreparedPage, PreparedQuery, new_uid, now
 from fieldgate.errors import Unauthorized
 from fieldgate.imports.leases import ImportLeases, Job, LostLease
 from fieldgate.imports.tables import imports
@@ -42,7 +42,7 @@ class ImportRow(NamedTuple):
 
 
 class ImportStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         self._large_writes: AbstractAsyncContextManager[Any] = (

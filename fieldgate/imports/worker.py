@@ -13,7 +13,7 @@ from fieldgate.assets.sharing.ownership_invites import expire_invites
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.trash import Trash
-from fieldgate.db import Database, DataVersions, is_unavailable, now
+from fieldgate.db import AsyncDatabase, DataVersions, is_unavailable, now
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.log import purge_log
 from fieldgate.i18n.messages import PluralMessage
@@ -52,7 +52,9 @@ log = logging.getLogger(__name__)
 class ImportWorker:
     """Processes imports until it is stopped. Any number of workers, on any machine, share the queue."""
 
-    def __init__(self, settings: Settings, database: Database, *, only_quick: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, database: AsyncDatabase, *, only_quick: bool = False
+    ) -> None:
         """With `only_quick` it leaves what takes long to other workers, so that it is free soon."""
         self._only_quick = only_quick
         self._data_versions = data_versions = DataVersions(database)

@@ -21,7 +21,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import COLLECTION, assets
 from fieldgate.assets.write_schemas import AssetChange, AssetCreation
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import Problem, Unauthorized, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile, file_too_large
 from fieldgate.i18n.languages import Language
@@ -110,7 +110,7 @@ class _Move(msgspec.Struct, frozen=True):
 class AssetMover:
     def __init__(
         self,
-        database: Database,
+        database: AsyncDatabase,
         data_versions: DataVersions,
         writer: AssetWriter,
         checker: ContentChecker,

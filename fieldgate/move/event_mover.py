@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import chain, islice
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.event_log import log_run
 from fieldgate.events.model import Event, unpack
 from fieldgate.events.store import EventStore
@@ -14,7 +14,7 @@ BATCH_SIZE = 1_000
 
 
 async def move_events(
-    database: Database, lines: Iterable[bytes], *, is_dry_run: bool
+    database: AsyncDatabase, lines: Iterable[bytes], *, is_dry_run: bool
 ) -> tuple[int, list[str]]:
     """Return how many were added, or would be, and what was not done, in words."""
     data_versions = DataVersions(database)

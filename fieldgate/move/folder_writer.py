@@ -15,7 +15,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import COLLECTION, assets, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX, WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, Snapshot, now, snapshot
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, DataVersions, Snapshot, now, snapshot
 from fieldgate.db.tables import topic_versions
 from fieldgate.errors import NotFound
 from fieldgate.events.tables import events
@@ -39,14 +39,14 @@ from fieldgate.move.source_assets import AssignmentRow, MoveError
 _BY = Caller(is_superuser=True, credential="command")
 
 
-async def read_identity(database: Database) -> str:
+async def read_identity(database: AsyncDatabase) -> str:
     """What a folder from this database is known by."""
     query = select(topic_versions.c.version).where(topic_versions.c.topic == IDENTITY_TOPIC)
     return f"database {await database.scalar(query)}"
 
 
 class FolderWriter:
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: AsyncDatabase, folder: Path) -> None:
         data_versions = DataVersions(database)
         self._database = database
         self._folder = folder

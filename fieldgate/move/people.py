@@ -11,7 +11,7 @@ from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.store import AccountStore, NewUser, UsernameTaken, username_key
 from fieldgate.accounts.tables import PUBLIC_USERNAME, TEAM_PREFIX
 from fieldgate.assets.store import strip_control_characters
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.http.response.csv_safe import encode_cells
 from fieldgate.identity import OPERATOR, User
 from fieldgate.move.source_assets import MoveError
@@ -43,7 +43,7 @@ class InviteFile:
 class People:
     def __init__(
         self,
-        database: Database,
+        database: AsyncDatabase,
         table: dict[str, str],
         invites: InviteFile | None = None,
         *,

@@ -10,7 +10,7 @@ from fieldgate_client.connection import ConnectionOptions
 from fieldgate.accounts.storage_quota import StorageQuota
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.store import AssetStore
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
 from fieldgate.imports.sandbox.runner import SandboxLimits
@@ -53,7 +53,7 @@ async def open_source(
 
 
 async def move(
-    database: Database,
+    database: AsyncDatabase,
     settings: Settings,
     source: Source,
     people: People,

@@ -9,7 +9,7 @@ from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.accounts.teams import ADMIN, MAX_NAME_CHARS, Role, TeamStore
 from fieldgate.assets.trash import Trash
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import Problem
 from fieldgate.identity import User
 from fieldgate.move.people import People
@@ -22,7 +22,7 @@ _COMPLETE = {"members": "complete"}  # in place of hashes: all members were adde
 
 class TeamMover:
     def __init__(
-        self, database: Database, data_versions: DataVersions, source: str, people: People
+        self, database: AsyncDatabase, data_versions: DataVersions, source: str, people: People
     ) -> None:
         self._database = database
         self._source = source

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database, DataVersions, upsert
+from fieldgate.db import AsyncDatabase, DataVersions, upsert
 from fieldgate.db.tables import topic_versions
 from fieldgate.reference.name_orders import NameOrder, name_order_rows
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
@@ -17,7 +17,7 @@ TOPIC = "reference"
 
 
 class ReferenceStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         self._build_lock = asyncio.Lock()

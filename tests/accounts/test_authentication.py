@@ -10,7 +10,7 @@ from fieldgate.accounts.login_throttle import PAIR_POLICY, LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser, new_token
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import Problem, TooManyRequests, Unauthorized
 from tests.accounts.disabled_users import disable_user
 from tests.conftest import FAST_HASHER, PASSWORD
@@ -31,7 +31,7 @@ class CountingPasswords(Passwords):
 
 
 @pytest.fixture
-def store(database: Database) -> AccountStore:
+def store(database: AsyncDatabase) -> AccountStore:
     return AccountStore(database, DataVersions(database))
 
 
@@ -42,13 +42,13 @@ def passwords() -> CountingPasswords:
 
 @pytest.fixture
 def authenticator(
-    database: Database, store: AccountStore, passwords: Passwords
+    database: AsyncDatabase, store: AccountStore, passwords: Passwords
 ) -> AccountAuthenticator:
     return new_authenticator(database, store, passwords)
 
 
 def new_authenticator(
-    database: Database, store: AccountStore, passwords: Passwords
+    database: AsyncDatabase, store: AccountStore, passwords: Passwords
 ) -> AccountAuthenticator:
     return AccountAuthenticator(store, passwords, LoginThrottle(database))
 
@@ -99,7 +99,7 @@ async def test_correct_password_is_verified_once_and_the_cache_is_never_stale(
 
 
 async def test_refused_checks_are_not_counted_as_failures(
-    database: Database, authenticator: AccountAuthenticator
+    database: AsyncDatabase, authenticator: AccountAuthenticator
 ) -> None:
     async with authenticator._checks.slot(ADDRESS), asyncio.TaskGroup() as tasks:
         waiting = [
@@ -153,7 +153,7 @@ async def attempt(
         return type(problem).__name__
 
 
-async def stored_attempts(database: Database) -> int:
+async def stored_attempts(database: AsyncDatabase) -> int:
     async with database.read_transaction() as connection:
         return len((await connection.execute(select(login_attempts))).all())
 

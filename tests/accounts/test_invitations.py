@@ -9,7 +9,7 @@ from sqlalchemy import select
 from fieldgate.accounts.invitations import INVITATION_LIFETIME, InvitationStore
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser, hash_token
 from fieldgate.accounts.tables import invitations, users
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.identity import AuthMethod, User
 from tests.accounts.disabled_users import disable_user
 
@@ -17,7 +17,7 @@ from tests.accounts.disabled_users import disable_user
 class Accounts:
     """The two stores of one database, with a superuser and a user."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         versions = DataVersions(database)
         self.database = database
         self.store, self.links = AccountStore(database, versions), InvitationStore(database)
@@ -41,7 +41,7 @@ class Accounts:
 
 
 @pytest.fixture
-async def accounts(database: Database) -> Accounts:
+async def accounts(database: AsyncDatabase) -> Accounts:
     created = Accounts(database)
     await created.set_up()
     return created

@@ -17,7 +17,7 @@ from fieldgate.accounts.login_throttle import (
     wait_after,
 )
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Database, now
+from fieldgate.db import AsyncDatabase, now
 from fieldgate.errors import TooManyRequests
 
 pytestmark = pytest.mark.usefixtures("long_throttle_waits")
@@ -60,7 +60,7 @@ async def guess_from_many_addresses(throttle: LoginThrottle, user: str = USER) -
         assert await count_allowed(throttle, user, f"203.0.113.{number}", 1) == 1
 
 
-async def test_user_is_protected_from_addresses_that_have_failed(database: Database) -> None:
+async def test_user_is_protected_from_addresses_that_have_failed(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     await guess_from_many_addresses(throttle, "Amina")
     with pytest.raises(TooManyRequests) as error:
@@ -72,7 +72,7 @@ async def test_user_is_protected_from_addresses_that_have_failed(database: Datab
     )
 
 
-async def test_user_is_not_locked_out_by_others(database: Database) -> None:
+async def test_user_is_not_locked_out_by_others(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     await guess_from_many_addresses(throttle)
     for _ in range(2):
@@ -84,14 +84,14 @@ async def test_user_is_not_locked_out_by_others(database: Database) -> None:
     )
 
 
-async def test_address_cannot_try_many_users(database: Database) -> None:
+async def test_address_cannot_try_many_users(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     allowed = sum([await count_allowed(throttle, f"user{n}", ADDRESS, 1) for n in range(60)])
     assert allowed == ADDRESS_POLICY.free_failures
     assert await count_allowed(throttle, "another", "192.0.2.2", 1) == 1
 
 
-async def test_ipv6_network_counts_as_one_address(database: Database) -> None:
+async def test_ipv6_network_counts_as_one_address(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     allowed = sum(
         [await count_allowed(throttle, f"user{n}", f"2001:db8::{n:x}", 1) for n in range(60)]
@@ -101,9 +101,9 @@ async def test_ipv6_network_counts_as_one_address(database: Database) -> None:
 
 
 async def test_concurrent_attempts_in_several_processes_are_all_counted(
-    database_url: str, database: Database
+    database_url: str, database: AsyncDatabase
 ) -> None:
-    throttles = [LoginThrottle(Database(database_url)) for _ in range(3)]
+    throttles = [LoginThrottle(AsyncDatabase(database_url)) for _ in range(3)]
     allowed = await asyncio.gather(
         *(count_allowed(throttle, USER, ADDRESS, 1) for _ in range(10) for throttle in throttles)
     )
@@ -112,7 +112,7 @@ async def test_concurrent_attempts_in_several_processes_are_all_counted(
         await throttle._database.close()
 
 
-async def test_old_failures_expire(database: Database) -> None:
+async def test_old_failures_expire(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     async with database.transaction() as connection:
@@ -124,7 +124,7 @@ async def test_old_failures_expire(database: Database) -> None:
     )
 
 
-async def test_failures_do_not_expire_during_a_wait(database: Database) -> None:
+async def test_failures_do_not_expire_during_a_wait(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     await count_allowed(throttle, USER, ADDRESS, PAIR_POLICY.free_failures)
     async with database.transaction() as connection:
@@ -133,7 +133,7 @@ async def test_failures_do_not_expire_during_a_wait(database: Database) -> None:
     assert await count_allowed(throttle, USER, ADDRESS, 1) == 0
 
 
-async def stored_failures(database: Database) -> list[int]:
+async def stored_failures(database: AsyncDatabase) -> list[int]:
     """The counters of all users, addresses and pairs, smallest first."""
     async with database.read_transaction() as connection:
         query = select(login_attempts.c.failures).order_by(login_attempts.c.failures)
@@ -143,7 +143,7 @@ async def stored_failures(database: Database) -> list[int]:
 # Correct passwords
 
 
-async def test_correct_login_clears_failures_of_the_user(database: Database) -> None:
+async def test_correct_login_clears_failures_of_the_user(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     for _ in range(2):
         almost_all = PAIR_POLICY.free_failures - 1
@@ -153,7 +153,7 @@ async def test_correct_login_clears_failures_of_the_user(database: Database) -> 
 
 
 async def test_correct_login_takes_back_its_attempt_and_unblocks_the_address(
-    database: Database,
+    database: AsyncDatabase,
 ) -> None:
     """The attempt that reaches the limit blocks the address until its password proves correct."""
     throttle = LoginThrottle(database)
@@ -168,7 +168,7 @@ async def test_correct_login_takes_back_its_attempt_and_unblocks_the_address(
         await throttle.record_attempt("omar", ADDRESS)
 
 
-async def test_correct_login_keeps_other_failures_of_the_address(database: Database) -> None:
+async def test_correct_login_keeps_other_failures_of_the_address(database: AsyncDatabase) -> None:
     """Logging in to an account of one's own between guesses does not allow more guesses."""
     throttle = LoginThrottle(database)
     guesses = 0
@@ -188,7 +188,7 @@ async def test_correct_login_keeps_other_failures_of_the_address(database: Datab
 # Failures of a user
 
 
-async def test_one_address_does_not_make_others_wait(database: Database) -> None:
+async def test_one_address_does_not_make_others_wait(database: AsyncDatabase) -> None:
     """However long it goes on: its waits do not become those of the user."""
     throttle = LoginThrottle(database)
     await throttle.record_attempt(
@@ -202,7 +202,7 @@ async def test_one_address_does_not_make_others_wait(database: Database) -> None
     await throttle.record_attempt(USER, "198.51.100.1")
 
 
-async def test_failures_of_a_user_are_remembered_for_a_day(database: Database) -> None:
+async def test_failures_of_a_user_are_remembered_for_a_day(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     await guess_from_many_addresses(throttle)
     for age, allowed in (
@@ -217,7 +217,7 @@ async def test_failures_of_a_user_are_remembered_for_a_day(database: Database) -
         assert await count_allowed(throttle, USER, ADDRESS, 2) == allowed
 
 
-async def test_expired_counters_are_deleted(database: Database) -> None:
+async def test_expired_counters_are_deleted(database: AsyncDatabase) -> None:
     throttle = LoginThrottle(database)
     await throttle.record_attempt(USER, ADDRESS)
     async with database.transaction() as connection:

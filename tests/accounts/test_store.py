@@ -17,14 +17,14 @@ from fieldgate.accounts.store import (
     hash_token,
 )
 from fieldgate.accounts.tables import tokens, users
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.errors import Unauthorized
 from fieldgate.identity import AuthMethod
 from tests.accounts.disabled_users import disable_user
 
 
 @pytest.fixture
-def store(database: Database) -> AccountStore:
+def store(database: AsyncDatabase) -> AccountStore:
     return AccountStore(database, DataVersions(database))
 
 
@@ -53,7 +53,7 @@ async def test_username_is_unique(store: AccountStore, second: str) -> None:
 
 
 async def test_token_holder_is_found_and_only_a_hash_is_stored(
-    store: AccountStore, database: Database
+    store: AccountStore, database: AsyncDatabase
 ) -> None:
     user_id = await create_user(store, is_superuser=True, countries=("KEN",))
     token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
@@ -97,7 +97,7 @@ async def test_invalid_tokens(store: AccountStore) -> None:
     ids=["revoked", "expired", "session", "disabled", "deleted"],
 )
 async def test_any_commit_of_another_connection_counts_at_once(
-    change: Update | Delete, store: AccountStore, database: Database
+    change: Update | Delete, store: AccountStore, database: AsyncDatabase
 ) -> None:
     """The change raises no data version, as if somebody had made it with the program of the database."""
     token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
@@ -108,7 +108,9 @@ async def test_any_commit_of_another_connection_counts_at_once(
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
 
 
-async def test_changes_of_a_user_count_at_once(store: AccountStore, database: Database) -> None:
+async def test_changes_of_a_user_count_at_once(
+    store: AccountStore, database: AsyncDatabase
+) -> None:
     token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
     for is_superuser in (True, False, True):
         async with database.transaction() as connection:
@@ -153,7 +155,7 @@ async def test_least_recently_used_token_beyond_50_is_revoked(
     assert await store.find_token_holder(others, AuthMethod.TOKEN) is not None
 
 
-async def test_old_invalid_tokens_are_deleted(store: AccountStore, database: Database) -> None:
+async def test_old_invalid_tokens_are_deleted(store: AccountStore, database: AsyncDatabase) -> None:
     user_id, other = await create_user(store), await create_user(store, "other")
     for user, expires in (
         (user_id, None),

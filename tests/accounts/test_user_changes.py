@@ -12,7 +12,7 @@ from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.accounts.tables import users
 from fieldgate.accounts.user_changes import UserEditor, check_change
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import Conflict, Forbidden
 from fieldgate.identity import User
 
@@ -61,7 +61,7 @@ async def create_superusers(store: AccountStore, count: int) -> list[int]:
 
 @pytest.mark.parametrize("change", [UserChanges(is_active=False), UserChanges(is_superuser=False)])
 async def test_superusers_who_disable_each_other_at_once(
-    database: Database, change: UserChanges
+    database: AsyncDatabase, change: UserChanges
 ) -> None:
     versions = DataVersions(database)
     store, editor = AccountStore(database, versions), UserEditor(database, versions)

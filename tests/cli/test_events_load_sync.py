@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.cli.output import PROGRESS_SECONDS_VARIABLE
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.log import log
 from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
@@ -137,7 +137,7 @@ def test_load_says_which_events_are_not_public(tmp_path: Path) -> None:
 
 async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
     assert run_command("migrate", data=tmp_path / "data").returncode == 0
-    database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
     await store.upsert([make_event(1), make_event(2)], is_demo=True)
     status, _, errors = run_load(tmp_path, "-", stdin=encode(record(1)).decode())
@@ -162,7 +162,7 @@ async def test_load_refuses_demo_events(tmp_path: Path, content: str) -> None:
         status,
         "is a demo event, which is invented. To load demo events, use --demo." in errors,
     ) == (1, True)
-    database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
     assert not await stored_event(store, 1)
     assert run_load(tmp_path, "-", "--demo", stdin=start)[0] == 0
@@ -184,7 +184,7 @@ def kill_after(count: int, command: list[Any], path: Path) -> None:
 
 
 async def fill_database(folder: Path, events: list[Event], **options: bool) -> None:
-    database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{folder / 'fieldgate.db'}")
     await upgrade(database)
     await EventStore(database, DataVersions(database)).upsert(events, **options)
     await database.close()
@@ -316,7 +316,7 @@ async def test_sync_errors(tmp_path: Path) -> None:
 
 
 async def test_demo_events_are_created_and_replaced(
-    database: Database, database_url: str, tmp_path: Path
+    database: AsyncDatabase, database_url: str, tmp_path: Path
 ) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
@@ -350,7 +350,7 @@ async def test_demo_events_are_created_and_replaced(
 
 
 async def test_demo_events_are_refused_beside_real_events(
-    database: Database, database_url: str, tmp_path: Path
+    database: AsyncDatabase, database_url: str, tmp_path: Path
 ) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     run_command("events", "demo", "1", data=tmp_path, environment=environment)

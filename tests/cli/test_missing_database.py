@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import make_url, text
 
 from fieldgate.cli.common import COMMAND_BUSY_TIMEOUT_MS, open_database
-from fieldgate.db import Database
-from fieldgate.db.database import BUSY_TIMEOUT_MS
+from fieldgate.db import AsyncDatabase
+from fieldgate.db.async_database import BUSY_TIMEOUT_MS
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.settings import Settings
 from tests.conftest import PASSWORD
@@ -116,7 +116,7 @@ def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> Non
     assert run_command("user", "list", data=tmp_path / "a").returncode == 0
 
 
-async def timeouts(database: Database) -> list[int]:
+async def timeouts(database: AsyncDatabase) -> list[int]:
     """What the connections of a database wait for: its transactions, group commits and reads."""
     query = text("PRAGMA busy_timeout")
     async with database.transaction() as connection:
@@ -133,7 +133,7 @@ async def test_commands_wait_longer_than_the_service(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
     async with open_database(settings, creates=True) as database:
         assert await timeouts(database) == [COMMAND_BUSY_TIMEOUT_MS] * 3
-    of_service = Database(settings.database)
+    of_service = AsyncDatabase(settings.database)
     assert await timeouts(of_service) == [BUSY_TIMEOUT_MS] * 3
     await of_service.close()
     assert COMMAND_BUSY_TIMEOUT_MS > BUSY_TIMEOUT_MS
@@ -151,7 +151,7 @@ COMMANDS = [
 async def test_other_schema_is_a_message(
     database_url: str, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    database = Database(database_url)
+    database = AsyncDatabase(database_url)
     async with database.transaction() as connection:
         await connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
     await database.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.events.facets import EVENT_FORMAT
 from fieldgate.events.tables import documents, event_format
 from tests.processes import ServerProcess, run_command
@@ -13,13 +13,13 @@ from tests.processes import ServerProcess, run_command
 EVENTS = "/api/v2/event/"
 
 
-async def store_in_another_format(database: Database) -> None:
+async def store_in_another_format(database: AsyncDatabase) -> None:
     async with database.transaction() as connection:
         await connection.execute(update(documents).values(document=b"{}"))
         await connection.execute(update(event_format).values(format=EVENT_FORMAT + 1))
 
 
-async def read_documents(database: Database) -> list[bytes]:
+async def read_documents(database: AsyncDatabase) -> list[bytes]:
     async with database.read_transaction() as connection:
         return list(
             (
@@ -28,7 +28,7 @@ async def read_documents(database: Database) -> list[bytes]:
         )
 
 
-async def test_migrate(database: Database, database_url: str, tmp_path: Path) -> None:
+async def test_migrate(database: AsyncDatabase, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     assert (
         run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
@@ -45,7 +45,7 @@ async def test_migrate(database: Database, database_url: str, tmp_path: Path) ->
 
 
 async def test_serve(
-    database: Database, database_url: str, database_kind: str, tmp_path: Path
+    database: AsyncDatabase, database_url: str, database_kind: str, tmp_path: Path
 ) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     assert (
@@ -73,7 +73,7 @@ async def test_serve(
 async def test_not_while_another_process_serves(tmp_path: Path, command: str) -> None:
     assert run_command("events", "demo", "3", data=tmp_path).returncode == 0
     with ServerProcess(tmp_path, "--no-worker"):
-        database = Database(f"sqlite:///{tmp_path / 'fieldgate.db'}")
+        database = AsyncDatabase(f"sqlite:///{tmp_path / 'fieldgate.db'}")
         await store_in_another_format(database)
         await database.close()
         refused = run_command(command, data=tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.db import IDENTITY_TOPIC, Database
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase
 from fieldgate.db.backup import BackupError, BackupResult, back_up, last_backup
 from fieldgate.db.restore import restore
 from fieldgate.db.schema import REQUIRED_REVISION
@@ -23,7 +23,7 @@ async def file(tmp_path: Path) -> Path:
     """A database with some rows, some of them in the WAL file."""
     (tmp_path / "data").mkdir()
     file = tmp_path / "data" / "fieldgate.db"
-    database = Database(f"sqlite:///{file}")
+    database = AsyncDatabase(f"sqlite:///{file}")
     await prepare_database(database)
     await database.close()
     run(

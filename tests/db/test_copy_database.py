@@ -16,7 +16,7 @@ import fieldgate.assets.tables
 import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (they register their tables)
-from fieldgate.db import IDENTITY_TOPIC, Database, metadata
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, metadata
 from fieldgate.db import copy_database as module
 from fieldgate.db.copy_database import (
     CopyError,
@@ -56,10 +56,10 @@ pytestmark = pytest.mark.parametrize(("source_kind", "target_kind"), DIRECTIONS)
 CHANGE = """
 import asyncio, sys
 from sqlalchemy import text
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 
 async def main():
-    database = Database(sys.argv[1])
+    database = AsyncDatabase(sys.argv[1])
     async with database.transaction() as connection:
         await connection.execute(text("UPDATE changes SET version = version + 1 WHERE topic <> 'identity'"))
         await connection.execute(text("UPDATE assets SET name = name || '!'"))
@@ -74,7 +74,7 @@ class Interrupted(Exception):
 
 
 class Pair:
-    def __init__(self, source: Database, target: Database) -> None:
+    def __init__(self, source: AsyncDatabase, target: AsyncDatabase) -> None:
         self.source = source
         self.target = target
         self.steps: list[str] = []
@@ -112,7 +112,7 @@ async def pair_of(
             url = await stack.enter_async_context(
                 new_database(kind, folder / name, request, is_empty=is_empty)
             )
-            database = Database(url)
+            database = AsyncDatabase(url)
             stack.push_async_callback(database.close)
             databases.append(database)
         if is_filled:
@@ -134,7 +134,7 @@ async def pair(
         yield pair
 
 
-async def fill(database: Database) -> None:
+async def fill(database: AsyncDatabase) -> None:
     async with database.transaction() as connection:
         if database.is_sqlite:
             await connection.execute(text("PRAGMA defer_foreign_keys = ON"))
@@ -148,7 +148,7 @@ async def fill(database: Database) -> None:
             await set_last_id(connection, table, 1000 + len(name))
 
 
-async def content(database: Database) -> dict[str, list[Any]]:
+async def content(database: AsyncDatabase) -> dict[str, list[Any]]:
     """All rows that are copied, read through the engine; JSON as text. Without versions of topics, which are new."""
     found = {}
     async with database.read_transaction() as connection:
@@ -167,7 +167,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-async def identity(database: Database) -> int:
+async def identity(database: AsyncDatabase) -> int:
     async with database.read_transaction() as connection:
         found = await connection.execute(
             text(f"SELECT version FROM changes WHERE topic = '{IDENTITY_TOPIC}'")
@@ -175,7 +175,7 @@ async def identity(database: Database) -> int:
         return int(found.scalar_one())
 
 
-async def last_ids(database: Database) -> dict[str, int]:
+async def last_ids(database: AsyncDatabase) -> dict[str, int]:
     async with database.read_transaction() as connection:
         return {table.name: await last_id(connection, table) for table in TABLES}
 

@@ -10,28 +10,36 @@ import asyncpg
 import pytest
 from sqlalchemy import Connection, select
 
-from fieldgate.db import IDENTITY_TOPIC, CommitCache, Database, DataVersions, Timestamp, now, upsert
+from fieldgate.db import (
+    IDENTITY_TOPIC,
+    AsyncDatabase,
+    CommitCache,
+    DataVersions,
+    Timestamp,
+    now,
+    upsert,
+)
 from fieldgate.db.outages import DatabaseGone
 from fieldgate.db.tables import leases, topic_versions
 from tests.processes import TIMEOUT_SECONDS
 
 
 @pytest.fixture
-async def data_versions(database: Database) -> AsyncIterator[DataVersions]:
+async def data_versions(database: AsyncDatabase) -> AsyncIterator[DataVersions]:
     data_versions = DataVersions(database)
     await data_versions.start()
     yield data_versions
     await data_versions.stop()
 
 
-async def bump(database: Database, *topics: str) -> list[int]:
+async def bump(database: AsyncDatabase, *topics: str) -> list[int]:
     """Write as another process would; return the versions that were stored."""
     async with database.transaction() as connection:
         await DataVersions(database).bump(connection, *topics)
     return await stored_versions(database, *topics)
 
 
-async def stored_versions(database: Database, *topics: str) -> list[int]:
+async def stored_versions(database: AsyncDatabase, *topics: str) -> list[int]:
     async with database.read_transaction() as connection:
         found = (
             await connection.execute(select(topic_versions.c.topic, topic_versions.c.version))
@@ -48,7 +56,7 @@ async def wait_for_version(data_versions: DataVersions, topic: str, version: int
 
 
 async def test_versions_are_counted_per_topic(
-    database: Database, data_versions: DataVersions
+    database: AsyncDatabase, data_versions: DataVersions
 ) -> None:
     assert await data_versions.version("events") == 0
     (first,) = await bump(database, "events")
@@ -60,7 +68,7 @@ async def test_versions_are_counted_per_topic(
 
 
 async def test_fresh_versions_include_every_commit(
-    database: Database, data_versions: DataVersions
+    database: AsyncDatabase, data_versions: DataVersions
 ) -> None:
     for _ in range(1, 10):
         (version,) = await bump(database, "imports")
@@ -71,7 +79,7 @@ async def test_fresh_versions_include_every_commit(
 async def test_sqlite_sees_commits_of_other_processes_at_once(tmp_path: object) -> None:
     from fieldgate.db.schema import upgrade
 
-    writer, reader = (Database(f"sqlite:///{tmp_path}/fieldgate.db") for _ in range(2))
+    writer, reader = (AsyncDatabase(f"sqlite:///{tmp_path}/fieldgate.db") for _ in range(2))
     await upgrade(writer)
     data_versions = DataVersions(reader)
     for _ in range(1, 20):
@@ -81,7 +89,7 @@ async def test_sqlite_sees_commits_of_other_processes_at_once(tmp_path: object) 
     await reader.close()
 
 
-async def set_version(database: Database, topic: str, version: int) -> None:
+async def set_version(database: AsyncDatabase, topic: str, version: int) -> None:
     async with database.transaction() as connection:
         await connection.execute(
             upsert(database.dialect, topic_versions), {"topic": topic, "version": version}
@@ -89,7 +97,7 @@ async def set_version(database: Database, topic: str, version: int) -> None:
 
 
 async def test_version_after_a_restored_backup_was_never_used(
-    database: Database, data_versions: DataVersions
+    database: AsyncDatabase, data_versions: DataVersions
 ) -> None:
     (saved,) = await bump(database, "events")
     used = [(await bump(database, "events"))[0] for _ in range(5)]
@@ -105,7 +113,7 @@ async def test_version_after_a_restored_backup_was_never_used(
 
 
 async def test_versions_of_another_database_are_refused(
-    database: Database, data_versions: DataVersions
+    database: AsyncDatabase, data_versions: DataVersions
 ) -> None:
     await data_versions.version("events")
     identity = database.identity.value
@@ -117,7 +125,9 @@ async def test_versions_of_another_database_are_refused(
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_lost_listener_reconnects(database: Database, data_versions: DataVersions) -> None:
+async def test_lost_listener_reconnects(
+    database: AsyncDatabase, data_versions: DataVersions
+) -> None:
     (first,) = await bump(database, "events")
     await wait_for_version(data_versions, "events", first)
     killer = await asyncpg.connect(database.postgres_url.text)
@@ -137,14 +147,14 @@ async def test_lost_listener_reconnects(database: Database, data_versions: DataV
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_versions_are_queried_without_a_listener(database: Database) -> None:
+async def test_versions_are_queried_without_a_listener(database: AsyncDatabase) -> None:
     data_versions = DataVersions(database)
     for _ in range(1, 5):
         (version,) = await bump(database, "events")
         assert await data_versions.version("events") == version
 
 
-async def test_writing_process_sees_its_version_at_once(database: Database) -> None:
+async def test_writing_process_sees_its_version_at_once(database: AsyncDatabase) -> None:
     data_versions = DataVersions(database)
     await data_versions.start()
     for _ in range(1, 21):
@@ -154,7 +164,7 @@ async def test_writing_process_sees_its_version_at_once(database: Database) -> N
     await data_versions.stop()
 
 
-async def test_bump_in_a_write_function(database: Database) -> None:
+async def test_bump_in_a_write_function(database: AsyncDatabase) -> None:
     data_versions = DataVersions(database)
     await data_versions.start()
     for _ in range(1, 21):
@@ -167,7 +177,7 @@ async def test_bump_in_a_write_function(database: Database) -> None:
 
 
 async def test_failed_write_function_changes_no_version(
-    database: Database, data_versions: DataVersions
+    database: AsyncDatabase, data_versions: DataVersions
 ) -> None:
     def fail(connection: Connection) -> None:
         data_versions.bump_sync(connection, "x")
@@ -180,7 +190,7 @@ async def test_failed_write_function_changes_no_version(
 
 async def test_an_end_that_passes_is_a_version_in_every_process(database_url: str) -> None:
     """Nobody writes when it passes. The second end is not seen before the first."""
-    one, other = (Database(database_url) for _ in range(2))
+    one, other = (AsyncDatabase(database_url) for _ in range(2))
     seen = [DataVersions(each, ends=("x", leases.c.expires)) for each in (one, other)]
     ends = [now() + timedelta(milliseconds=after) for after in (50, 150)]
     try:
@@ -217,12 +227,12 @@ with sqlite3.connect(sys.argv[1]) as connection:
 """
 
 
-async def commit(database: Database, topic: str) -> None:
+async def commit(database: AsyncDatabase, topic: str) -> None:
     async with database.transaction() as connection:
         await connection.execute(topic_versions.insert(), {"topic": topic, "version": 1})
 
 
-async def test_value_is_kept_until_the_next_commit(database: Database) -> None:
+async def test_value_is_kept_until_the_next_commit(database: AsyncDatabase) -> None:
     cache = CommitCache[str, int](database, MAX_ENTRIES)
     cache.current().put("a", 1)
     assert cache.current().get("a") == (1 if database.is_sqlite else None)
@@ -230,7 +240,7 @@ async def test_value_is_kept_until_the_next_commit(database: Database) -> None:
     assert cache.current().get("a") is None
 
 
-async def test_value_read_before_a_commit_is_not_found_after_it(database: Database) -> None:
+async def test_value_read_before_a_commit_is_not_found_after_it(database: AsyncDatabase) -> None:
     """Another request may notice the commit while a value is being read."""
     cache = CommitCache[str, int](database, MAX_ENTRIES)
     before = cache.current()
@@ -240,7 +250,7 @@ async def test_value_read_before_a_commit_is_not_found_after_it(database: Databa
     assert cache.current().get("a") is None
 
 
-async def test_commit_of_another_process_counts(database: Database) -> None:
+async def test_commit_of_another_process_counts(database: AsyncDatabase) -> None:
     if not database.is_sqlite:
         return  # nothing is cached, see above
     cache = CommitCache[str, int](database, MAX_ENTRIES)
@@ -252,7 +262,7 @@ async def test_commit_of_another_process_counts(database: Database) -> None:
         assert cache.current().get("a") is None
 
 
-async def test_new_connection_begins_anew(database: Database) -> None:
+async def test_new_connection_begins_anew(database: AsyncDatabase) -> None:
     """The versions of two connections cannot be compared: both begin at 1 or so."""
     cache = CommitCache[str, int](database, MAX_ENTRIES)
     cache.current().put("a", 1)
@@ -260,7 +270,7 @@ async def test_new_connection_begins_anew(database: Database) -> None:
     assert cache.current().get("a") is None
 
 
-async def test_number_of_values_is_limited(database: Database) -> None:
+async def test_number_of_values_is_limited(database: AsyncDatabase) -> None:
     cache = CommitCache[int, int](database, MAX_ENTRIES)
     for number in range(10):
         cache.current().put(number, number)

@@ -15,7 +15,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, bindparam, cast, func, 
 from sqlalchemy.engine import Connection
 from sqlalchemy.types import JSON, Text
 
-from fieldgate.db import Database, PreparedQuery, Timestamp
+from fieldgate.db import AsyncDatabase, PreparedQuery, Timestamp
 from fieldgate.db.json_text import decode_json, encode_json
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import topic_versions
@@ -24,7 +24,7 @@ from tests.processes import free_port
 INSERT = text("INSERT INTO changes (topic, version) VALUES (:topic, :version)")
 
 
-async def test_transaction_commits_or_rolls_back(database: Database) -> None:
+async def test_transaction_commits_or_rolls_back(database: AsyncDatabase) -> None:
     async with database.transaction() as connection:
         await connection.execute(INSERT, {"topic": "kept", "version": 1})
     with pytest.raises(RuntimeError):
@@ -37,7 +37,7 @@ async def test_transaction_commits_or_rolls_back(database: Database) -> None:
     assert "lost" not in topics
 
 
-async def test_read_transaction_sees_one_snapshot(database: Database) -> None:
+async def test_read_transaction_sees_one_snapshot(database: AsyncDatabase) -> None:
     count = (
         select(func.count())
         .select_from(topic_versions)
@@ -52,7 +52,7 @@ async def test_read_transaction_sees_one_snapshot(database: Database) -> None:
         assert (await connection.execute(count)).scalar_one() == 1
 
 
-async def test_prepared_query_sees_the_last_commit(database: Database) -> None:
+async def test_prepared_query_sees_the_last_commit(database: AsyncDatabase) -> None:
     find = PreparedQuery(
         database,
         select(topic_versions.c.version, topic_versions.c.topic).where(
@@ -67,7 +67,7 @@ async def test_prepared_query_sees_the_last_commit(database: Database) -> None:
         assert tuple(await find.first(wanted="x") or ()) == (version, "x")
 
 
-async def test_prepared_queries_run_concurrently(database: Database) -> None:
+async def test_prepared_queries_run_concurrently(database: AsyncDatabase) -> None:
     find = PreparedQuery(
         database,
         select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted")),
@@ -80,7 +80,7 @@ async def test_new_sqlite_files_are_private(tmp_path: Path) -> None:
     kept.touch()
     kept.chmod(0o640)
     for each in (file, kept):
-        database = Database(f"sqlite:///{each}")
+        database = AsyncDatabase(f"sqlite:///{each}")
         async with database.transaction() as connection:
             await connection.execute(text("CREATE TABLE x (y)"))
         expected = 0o640 if each == kept else 0o600
@@ -90,7 +90,7 @@ async def test_new_sqlite_files_are_private(tmp_path: Path) -> None:
 
 
 async def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: object) -> None:
-    database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
+    database = AsyncDatabase(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
     async with database.read_transaction() as connection:
         found = {
             name: (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
@@ -116,18 +116,20 @@ async def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: object) -> No
     ],
 )
 def test_accepted_urls(url: str, driver: str) -> None:
-    assert Database(url).url.drivername == driver
+    assert AsyncDatabase(url).url.drivername == driver
 
 
 def test_other_databases_are_refused() -> None:
     with pytest.raises(ValueError, match=r"postgresql://… is needed, not 'mysql'"):
-        Database("mysql://h/db")
+        AsyncDatabase("mysql://h/db")
     with pytest.raises(ValueError, match=r"sqlite:///… or postgresql://… is needed\."):
-        Database("second.db")
+        AsyncDatabase("second.db")
 
 
 def test_dsn_keeps_the_password() -> None:
-    assert Database("postgres://u:p%40ss@h/db").postgres_url.text == "postgresql://u:p%40ss@h/db"
+    assert (
+        AsyncDatabase("postgres://u:p%40ss@h/db").postgres_url.text == "postgresql://u:p%40ss@h/db"
+    )
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
@@ -141,7 +143,7 @@ def test_timestamps_are_exact_to_the_microsecond(timestamp: datetime) -> None:
 
 async def test_a_statement_ends_when_its_reader_is_cancelled(tmp_path: Path) -> None:
     """The work of a client that has left must not go on. It would take half a minute."""
-    database = Database(f"sqlite:///{tmp_path}/data.db")
+    database = AsyncDatabase(f"sqlite:///{tmp_path}/data.db")
     has_begun, ended = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -176,9 +178,9 @@ async def test_a_statement_ends_when_its_reader_is_cancelled(tmp_path: Path) -> 
 async def test_no_connection_is_lost_if_its_task_is_cancelled(tmp_path: Path) -> None:
     """At whatever step of opening it. The driver warns of a connection that is deleted before it is closed."""
     for steps in range(0, 60, 3):
-        database = Database(f"sqlite:///{tmp_path / 'cancelled.db'}")
+        database = AsyncDatabase(f"sqlite:///{tmp_path / 'cancelled.db'}")
 
-        async def read(database: Database = database) -> None:
+        async def read(database: AsyncDatabase = database) -> None:
             async with database.read_transaction() as connection:
                 await connection.execute(text("SELECT 1"))
 
@@ -206,13 +208,13 @@ async def test_no_connection_is_lost_if_its_task_is_cancelled(tmp_path: Path) ->
 )
 def test_error_says_what_is_wrong_and_hides_the_password(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        Database(text)
+        AsyncDatabase(text)
     assert "secret" not in str(caught.value)
     assert "se/cret" not in str(caught.value)
 
 
 def test_address_for_messages_has_no_password() -> None:
-    database = Database(
+    database = AsyncDatabase(
         "postgresql://u:p%40ss@h1:1,[::1]:5433/db?password=p%40ss&target_session_attrs=read-write"
     )
     assert database.address == "postgresql://u:***@h1:1,[::1]:5433/db"
@@ -234,7 +236,7 @@ async def test_second_host_is_used_if_the_first_does_not_answer(
         option.removeprefix("host=") for option in url.options if option.startswith("host=")
     )
     places = f"host=127.0.0.1,{socket}&port={free_port()},5432"
-    database = Database(f"postgresql://{url.user}:p%40ss%2F@/{url.database}?{places}{options}")
+    database = AsyncDatabase(f"postgresql://{url.user}:p%40ss%2F@/{url.database}?{places}{options}")
     connection = await database.connect()
     assert await connection.fetchval("SELECT 1") == 1
     await connection.close()
@@ -246,7 +248,7 @@ table = Table(
 )
 
 
-async def test_columns_have_compact_text(database: Database) -> None:
+async def test_columns_have_compact_text(database: AsyncDatabase) -> None:
     value = {"label": ["Où ?", None, 1.5]}
     async with database.transaction() as connection:
         await connection.run_sync(table.metadata.create_all)
@@ -257,7 +259,7 @@ async def test_columns_have_compact_text(database: Database) -> None:
     assert (stored, found) == ('{"label":["Où ?",null,1.5]}', value)
 
 
-async def test_functions_that_write_store_compact_text(database: Database) -> None:
+async def test_functions_that_write_store_compact_text(database: AsyncDatabase) -> None:
     await database.write(lambda connection: table.metadata.create_all(connection))
     await database.write(
         lambda connection: connection.execute(table.insert().values(id=1, value={"a": "é"}))

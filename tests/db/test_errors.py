@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from fieldgate.db import Database, is_unavailable
+from fieldgate.db import AsyncDatabase, is_unavailable
 from fieldgate.db.outages import DatabaseGone, Outage, outage_of
 
 
-async def error_of(database: Database, statement: str) -> Exception:
+async def error_of(database: AsyncDatabase, statement: str) -> Exception:
     with pytest.raises(
         (SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
     ) as raised:
@@ -23,7 +23,9 @@ async def error_of(database: Database, statement: str) -> Exception:
     return error
 
 
-async def test_invalid_sql_is_not_unavailability_and_hides_parameters(database: Database) -> None:
+async def test_invalid_sql_is_not_unavailability_and_hides_parameters(
+    database: AsyncDatabase,
+) -> None:
     error = await error_of(database, "SELECT nope FROM changes WHERE topic = :secret")
     assert not is_unavailable(error)
     assert "hunter2" not in str(error)
@@ -33,13 +35,13 @@ async def test_invalid_sql_is_not_unavailability_and_hides_parameters(database: 
     "address", ["postgresql://u@127.0.0.1:9/d", "postgresql://u@nowhere.invalid/d"]
 )
 async def test_unreachable_server(address: str) -> None:
-    database = Database(address)
+    database = AsyncDatabase(address)
     assert is_unavailable(await error_of(database, "SELECT 1"))
     await database.close()
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_terminated_connection_is_replaced(database: Database) -> None:
+async def test_terminated_connection_is_replaced(database: AsyncDatabase) -> None:
     terminate = text("SELECT pg_terminate_backend(pg_backend_pid())")
     with pytest.raises((SQLAlchemyError, asyncpg.PostgresError)) as raised:
         async with database.transaction() as connection:
@@ -52,8 +54,8 @@ async def test_terminated_connection_is_replaced(database: Database) -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_url_options_of_postgresql_are_accepted(database: Database) -> None:
-    with_options = Database(f"{database.postgres_url.text}&sslmode=prefer")
+async def test_url_options_of_postgresql_are_accepted(database: AsyncDatabase) -> None:
+    with_options = AsyncDatabase(f"{database.postgres_url.text}&sslmode=prefer")
     async with with_options.read_transaction() as connection:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1
     pool = await with_options.postgres_pool()

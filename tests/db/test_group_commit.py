@@ -1,4 +1,4 @@
-"""`Database.write` and the group commit of SQLite: atomicity, batching, cancellation and errors."""
+"""`AsyncDatabase.write` and the group commit of SQLite: atomicity, batching, cancellation and errors."""
 
 import asyncio
 import sqlite3
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, event, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.pool import Pool
 
-from fieldgate.db import Database, PreparedQuery, is_unavailable
+from fieldgate.db import AsyncDatabase, PreparedQuery, is_unavailable
 from fieldgate.db.tables import topic_versions
 
 TEST_VERSION = 1000  # marks the rows of these tests
@@ -38,7 +38,7 @@ def fail(connection: Connection) -> None:
     raise RuntimeError("error in the write itself")
 
 
-async def create_deferred_tables(database: Database) -> None:
+async def create_deferred_tables(database: AsyncDatabase) -> None:
     """Create tables whose foreign keys are checked at the commit."""
     async with database.transaction() as connection:
         await connection.execute(text("CREATE TABLE parents (id INTEGER PRIMARY KEY)"))
@@ -52,13 +52,13 @@ def write_orphan(connection: Connection) -> None:
     connection.execute(text("INSERT INTO children (parent) VALUES (7)"))
 
 
-async def stored(database: Database) -> set[str]:
+async def stored(database: AsyncDatabase) -> set[str]:
     query = select(topic_versions.c.topic).where(topic_versions.c.version == TEST_VERSION)
     async with database.read_transaction() as connection:
         return set((await connection.execute(query)).scalars())
 
 
-async def run_all(database: Database, *writes: Callable[[Connection], Any]) -> list[Any]:
+async def run_all(database: AsyncDatabase, *writes: Callable[[Connection], Any]) -> list[Any]:
     """Start writes at the same time and return their results or errors."""
     return await asyncio.gather(
         *(database.write(write) for write in writes), return_exceptions=True
@@ -73,7 +73,7 @@ async def let_tasks_queue() -> None:
 
 @pytest.fixture
 def sent_statements() -> Iterator[list[str]]:
-    """All statements that `Database.write` sends to SQLite."""
+    """All statements that `AsyncDatabase.write` sends to SQLite."""
     statements: list[str] = []
 
     def follow(connection: Any, record: object) -> None:
@@ -85,7 +85,7 @@ def sent_statements() -> Iterator[list[str]]:
     event.remove(Pool, "connect", follow)
 
 
-async def test_result_is_returned_after_the_commit(database: Database) -> None:
+async def test_result_is_returned_after_the_commit(database: AsyncDatabase) -> None:
     find = PreparedQuery(
         database,
         select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted")),
@@ -98,7 +98,7 @@ async def test_result_is_returned_after_the_commit(database: Database) -> None:
     await asyncio.gather(*(write(f"t{number}") for number in range(50)))
 
 
-async def test_error_affects_only_its_own_write(database: Database) -> None:
+async def test_error_affects_only_its_own_write(database: AsyncDatabase) -> None:
     await database.write(insert("there"))
     found = await run_all(
         database, insert("a"), insert("lost", "there"), insert("b"), fail, insert("c")
@@ -109,7 +109,7 @@ async def test_error_affects_only_its_own_write(database: Database) -> None:
     assert await stored(database) == {"there", "a", "b", "c"}, "failed writes leave nothing behind"
 
 
-async def test_stop_iteration_is_reported(database: Database) -> None:
+async def test_stop_iteration_is_reported(database: AsyncDatabase) -> None:
     """A future cannot carry a StopIteration."""
 
     def stop(connection: Connection) -> None:
@@ -121,7 +121,7 @@ async def test_stop_iteration_is_reported(database: Database) -> None:
     assert found[1] == "a"
 
 
-async def test_concurrent_writes_and_transactions_are_all_stored(database: Database) -> None:
+async def test_concurrent_writes_and_transactions_are_all_stored(database: AsyncDatabase) -> None:
     await database.write(insert("counter"))
 
     async def long() -> None:
@@ -141,7 +141,7 @@ async def test_concurrent_writes_and_transactions_are_all_stored(database: Datab
 
 @only_on_sqlite
 async def test_waiting_writes_share_a_commit(
-    database: Database, sent_statements: list[str]
+    database: AsyncDatabase, sent_statements: list[str]
 ) -> None:
     await run_all(database, *(insert(f"t{number}") for number in range(20)))
     assert (sent_statements.count("BEGIN IMMEDIATE"), sent_statements.count("COMMIT")) == (1, 1)
@@ -151,7 +151,7 @@ async def test_waiting_writes_share_a_commit(
 
 
 @only_on_sqlite
-async def test_write_cancelled_while_waiting_is_not_executed(database: Database) -> None:
+async def test_write_cancelled_while_waiting_is_not_executed(database: AsyncDatabase) -> None:
     async with database.transaction():
         tasks = [asyncio.create_task(database.write(insert(name))) for name in "abc"]
         await let_tasks_queue()
@@ -163,7 +163,7 @@ async def test_write_cancelled_while_waiting_is_not_executed(database: Database)
 
 
 @only_on_sqlite
-async def test_cancellation_during_a_write_does_not_affect_others(database: Database) -> None:
+async def test_cancellation_during_a_write_does_not_affect_others(database: AsyncDatabase) -> None:
     has_begun, may_end = threading.Event(), threading.Event()
 
     def slow(connection: Connection) -> None:
@@ -184,7 +184,7 @@ async def test_cancellation_during_a_write_does_not_affect_others(database: Data
     assert await database.write(insert("c")) == "c"
 
 
-async def test_failed_commit_is_reported_to_the_whole_batch(database: Database) -> None:
+async def test_failed_commit_is_reported_to_the_whole_batch(database: AsyncDatabase) -> None:
     """PostgreSQL commits each write separately, so only one of them fails there."""
     await create_deferred_tables(database)
     found = await run_all(database, insert("a"), write_orphan, insert("b"))
@@ -200,7 +200,7 @@ async def test_failed_commit_is_reported_to_the_whole_batch(database: Database) 
 
 
 @only_on_sqlite
-async def test_full_disk_is_reported_to_the_writes_not_stored(database: Database) -> None:
+async def test_full_disk_is_reported_to_the_writes_not_stored(database: AsyncDatabase) -> None:
     def leave_little_room(connection: Connection) -> None:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
@@ -217,7 +217,7 @@ async def test_full_disk_is_reported_to_the_writes_not_stored(database: Database
     assert all(is_unavailable(each) for each in found if not isinstance(each, str))
 
 
-async def test_close_finishes_queued_writes(database: Database) -> None:
+async def test_close_finishes_queued_writes(database: AsyncDatabase) -> None:
     thread = await database.write(lambda connection: threading.current_thread())
     writes = asyncio.gather(*(database.write(insert(f"t{number}")) for number in range(40)))
     await let_tasks_queue()
@@ -230,7 +230,7 @@ async def test_close_finishes_queued_writes(database: Database) -> None:
 
 
 def test_database_is_usable_after_its_event_loop_was_cancelled(tmp_path: Path) -> None:
-    database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
+    database = AsyncDatabase(f"sqlite:///{tmp_path}/fieldgate.db")
 
     def create(connection: Connection) -> None:
         connection.exec_driver_sql("CREATE TABLE something (number INTEGER)")
@@ -251,7 +251,7 @@ def test_database_is_usable_after_its_event_loop_was_cancelled(tmp_path: Path) -
 
 
 @only_on_sqlite
-async def test_read_only_connection_is_replaced(database: Database) -> None:
+async def test_read_only_connection_is_replaced(database: AsyncDatabase) -> None:
     """SQLite opens a file read-only if it is not writable at that moment, and never changes that."""
     await database.write(
         lambda connection: connection.exec_driver_sql("PRAGMA query_only = ON").close()

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Row, func, select
 
 from fieldgate.accounts.account_log import login_entry
-from fieldgate.db import Database, Timestamp, now
+from fieldgate.db import AsyncDatabase, Timestamp, now
 from fieldgate.db import log as log_module
 from fieldgate.db.log import (
     ACCESS,
@@ -48,17 +48,17 @@ RENAMED = LogEntry(
 DOWNLOAD = LogEntry(log_type=ACCESS, action="export", object=FORM)
 
 
-async def _entries(database: Database) -> Sequence[Row[Any]]:
+async def _entries(database: AsyncDatabase) -> Sequence[Row[Any]]:
     async with database.read_transaction() as connection:
         return (await connection.execute(select(log).order_by(log.c.id))).all()
 
 
-async def _count(database: Database, *types: str) -> int:
+async def _count(database: AsyncDatabase, *types: str) -> int:
     async with database.read_transaction() as connection:
         return await count_entries(connection, types or LOG_TYPES)
 
 
-async def test_entry_has_who_what_where_and_names(database: Database) -> None:
+async def test_entry_has_who_what_where_and_names(database: AsyncDatabase) -> None:
     async with database.transaction() as connection:
         await write_log(connection, AMINA, RENAMED)
     [entry] = await _entries(database)
@@ -78,7 +78,7 @@ async def test_entry_has_who_what_where_and_names(database: Database) -> None:
     assert entry.details == {"name": {"old": "A", "new": "B"}}
 
 
-async def test_long_values_are_cut(database: Database) -> None:
+async def test_long_values_are_cut(database: AsyncDatabase) -> None:
     """Headers are chosen by the caller; no entry may fail because of them."""
     origin = Origin("1" * 99, {b"user-agent": b"x" * 9999}, b"y" * 500)
     caller = msgspec.structs.replace(AMINA, origin=origin, credential="z" * 500)
@@ -92,7 +92,7 @@ async def test_long_values_are_cut(database: Database) -> None:
     ]
 
 
-async def test_rolled_back_change_has_no_entry(database: Database) -> None:
+async def test_rolled_back_change_has_no_entry(database: AsyncDatabase) -> None:
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as connection:
             await write_log(connection, AMINA, RENAMED)
@@ -101,7 +101,7 @@ async def test_rolled_back_change_has_no_entry(database: Database) -> None:
     assert await _count(database) == 0
 
 
-async def test_counts_of_concurrent_writers_are_exact(database: Database) -> None:
+async def test_counts_of_concurrent_writers_are_exact(database: AsyncDatabase) -> None:
     async def write(number: int) -> None:
         entries = [RENAMED] * (1 + number % 3)
         await database.write(lambda connection: write_log_sync(connection, AMINA, entries))
@@ -112,7 +112,7 @@ async def test_counts_of_concurrent_writers_are_exact(database: Database) -> Non
 
 
 async def test_one_row_per_minute_whose_count_rises(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = Timestamp.unpack(0)
     monkeypatch.setattr(log_module, "now", lambda: start)
@@ -131,7 +131,7 @@ async def test_one_row_per_minute_whose_count_rises(
 
 @pytest.mark.parametrize("user_id", [None, 7])
 async def test_a_flood_of_addresses_does_not_fill_the_log(
-    database: Database, monkeypatch: pytest.MonkeyPatch, user_id: int | None
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch, user_id: int | None
 ) -> None:
     """Beyond a number of addresses per minute, the rest share an entry without address."""
     monkeypatch.setattr(log_module, "now", lambda: Timestamp.unpack(0))
@@ -159,7 +159,7 @@ async def test_a_flood_of_addresses_does_not_fill_the_log(
 
 
 async def test_a_flood_of_unknown_names_does_not_hide_a_guess_at_a_user(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "now", lambda: Timestamp.unpack(0))
     failed = login_entry("auth-failed")
@@ -177,7 +177,7 @@ async def test_a_flood_of_unknown_names_does_not_hide_a_guess_at_a_user(
 
 
 async def test_purge_deletes_what_is_old(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "PURGE_BATCH", 4)
     async with database.transaction() as connection:
@@ -190,7 +190,7 @@ async def test_purge_deletes_what_is_old(
     assert (await _count(database, PROJECT), await _count(database, ACCESS)) == (1, 1)
 
 
-async def test_names_of_a_user_who_left_are_blanked(database: Database) -> None:
+async def test_names_of_a_user_who_left_are_blanked(database: AsyncDatabase) -> None:
     failed = Caller(username="Bob", origin=Origin("10.0.0.1"))
     bob, about = (
         User(id=9, username="bob", uid="uBob", credential="session"),

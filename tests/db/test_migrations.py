@@ -21,7 +21,7 @@ from sqlalchemy import Boolean, Column, Connection, LargeBinary, inspect, select
 from sqlalchemy.types import JSON, Float, Integer, String
 
 import fieldgate
-from fieldgate.db import Database, Timestamp, migrations, sqlite_file
+from fieldgate.db import AsyncDatabase, Timestamp, migrations, sqlite_file
 from fieldgate.db.schema import REQUIRED_REVISION, REVISIONS, SchemaStatus, read_state
 from fieldgate.db.tables import metadata
 from fieldgate.db.use_lock import shared_use
@@ -99,7 +99,7 @@ async def test_a_migrated_database_has_the_declared_tables(empty_database_url: s
             compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
         )
 
-    database = Database(empty_database_url)
+    database = AsyncDatabase(empty_database_url)
     async with database.read_transaction() as connection:
         assert await connection.run_sync(compare) == []
     await database.close()
@@ -118,7 +118,7 @@ def test_the_first_revision_has_another_name_when_its_tables_change(tmp_path: Pa
 class OlderDatabase:
     """A database of this release with a row in every table, and a later release that opens it."""
 
-    def __init__(self, database: Database, address: str, folder: Path) -> None:
+    def __init__(self, database: AsyncDatabase, address: str, folder: Path) -> None:
         self.database = database
         self.address = address
         self.folder = folder
@@ -183,7 +183,7 @@ def _example(column: Column[Any]) -> object:
 
 
 @pytest.fixture
-async def older(database: Database, database_url: str, tmp_path: Path) -> OlderDatabase:
+async def older(database: AsyncDatabase, database_url: str, tmp_path: Path) -> OlderDatabase:
     older = OlderDatabase(database, database_url, tmp_path / "revisions")
     await older.fill()
     return older

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.tables import leases
 
@@ -13,14 +13,14 @@ DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def _names(database: Database) -> list[str]:
+async def _names(database: AsyncDatabase) -> list[str]:
     async with database.read_transaction() as connection:
         return list(
             (await connection.execute(select(leases.c.name).order_by(leases.c.name))).scalars()
         )
 
 
-async def test_key_can_be_used_once(database: Database) -> None:
+async def test_key_can_be_used_once(database: AsyncDatabase) -> None:
     first_process, second_process = OneTimeKeys(database, DAY), OneTimeKeys(database, DAY)
     assert await first_process.use("a")
     assert not await first_process.use("a")
@@ -28,12 +28,14 @@ async def test_key_can_be_used_once(database: Database) -> None:
     assert await second_process.use("b" * 5000)
 
 
-async def test_of_several_uses_at_once_one_is_the_first(database: Database) -> None:
+async def test_of_several_uses_at_once_one_is_the_first(database: AsyncDatabase) -> None:
     keys = [OneTimeKeys(database, DAY) for _ in range(5)]
     assert sorted(await asyncio.gather(*(each.use("a") for each in keys))) == [False] * 4 + [True]
 
 
-async def test_only_a_hash_is_stored_and_expired_keys_are_forgotten(database: Database) -> None:
+async def test_only_a_hash_is_stored_and_expired_keys_are_forgotten(
+    database: AsyncDatabase,
+) -> None:
     async with database.transaction() as connection:
         await connection.execute(
             leases.insert().values(name="other work", holder="x", expires=EPOCH)

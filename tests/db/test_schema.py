@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions
+from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, DataVersions
 from fieldgate.db.database_identity import (
     UnexpectedDatabase,
     check_marker,
@@ -31,7 +31,7 @@ from tests.conftest import new_database
 from tests.databases import prepare_database
 
 
-async def test_partial_indexes(database: Database) -> None:
+async def test_partial_indexes(database: AsyncDatabase) -> None:
     """Those of the queue and the trash must not grow with what is done or in use."""
     query = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%'"
     if not database.is_sqlite:
@@ -54,14 +54,14 @@ async def test_every_database_has_its_own_identity(
     for name in "ab":
         (tmp_path / name).mkdir()
         async with new_database(database_kind, tmp_path / name, request) as address:
-            database = Database(address)
+            database = AsyncDatabase(address)
             found.update(await DataVersions(database).versions((IDENTITY_TOPIC,)))
             await database.close()
     assert len(found - {0}) == 2
 
 
 async def test_concurrent_migrations_wait_for_each_other(empty_database_url: str) -> None:
-    databases = [Database(empty_database_url) for _ in range(4)]
+    databases = [AsyncDatabase(empty_database_url) for _ in range(4)]
     assert await current_revision(databases[0]) is None
     await asyncio.gather(*(upgrade(database) for database in databases))
     assert await current_revision(databases[0]) == REQUIRED_REVISION
@@ -70,7 +70,7 @@ async def test_concurrent_migrations_wait_for_each_other(empty_database_url: str
 
 
 @pytest.mark.parametrize("revision", ["0001", "0018", "1a2b3c4d", ""])
-async def test_other_schema_is_refused(database: Database, revision: str) -> None:
+async def test_other_schema_is_refused(database: AsyncDatabase, revision: str) -> None:
     async with database.transaction() as connection:
         await connection.execute(
             text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision}
@@ -79,13 +79,15 @@ async def test_other_schema_is_refused(database: Database, revision: str) -> Non
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
-async def test_tables_without_a_revision_are_refused(database: Database, statement: str) -> None:
+async def test_tables_without_a_revision_are_refused(
+    database: AsyncDatabase, statement: str
+) -> None:
     async with database.transaction() as connection:
         await connection.execute(text(statement))
     await check_refused(database, WITHOUT_REVISION)
 
 
-async def check_refused(database: Database, revision: str) -> None:
+async def check_refused(database: AsyncDatabase, revision: str) -> None:
     assert await read_state(database) == (SchemaStatus.OTHER, revision)
     assert await unready_reason(database) is Outage.MISSING
     with pytest.raises(UnsupportedSchema, match="start with a new data folder") as caught:
@@ -94,7 +96,7 @@ async def check_refused(database: Database, revision: str) -> None:
 
 
 async def test_database_without_tables_is_empty(empty_database_url: str) -> None:
-    database = Database(empty_database_url)
+    database = AsyncDatabase(empty_database_url)
     assert await read_state(database) == (SchemaStatus.EMPTY, None)
     assert await unready_reason(database) is Outage.MISSING
     assert (await upgrade(database)).status is SchemaStatus.EMPTY
@@ -103,7 +105,7 @@ async def test_database_without_tables_is_empty(empty_database_url: str) -> None
     await database.close()
 
 
-async def unready_reason(database: Database) -> Outage | None:
+async def unready_reason(database: AsyncDatabase) -> Outage | None:
     readiness = DatabaseReadiness(database)
     try:
         return await readiness.unready_reason()
@@ -112,7 +114,7 @@ async def unready_reason(database: Database) -> Outage | None:
 
 
 async def new_file(folder: Path) -> Path:
-    database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{folder / 'fieldgate.db'}")
     await prepare_database(database)
     await database.close()
     return folder / "fieldgate.db"

@@ -5,7 +5,7 @@ from sqlalchemy import bindparam, func, null, select
 
 from fieldgate.accounts.tables import users
 from fieldgate.db import (
-    Database,
+    AsyncDatabase,
     PreparedPage,
     in_values,
     insert_missing,
@@ -21,20 +21,20 @@ OLD = [{"topic": "test a", "version": 1}, {"topic": "test b", "version": 2}]
 NEW = [{"topic": "test b", "version": 20}, {"topic": "test c", "version": 30}]
 
 
-async def _stored(database: Database) -> dict[str, int]:
+async def _stored(database: AsyncDatabase) -> dict[str, int]:
     query = select(topic_versions).where(topic_versions.c.topic.like("test %"))
     async with database.read_transaction() as connection:
         return {row.topic: row.version for row in await connection.execute(query)}
 
 
-async def test_upsert_inserts_new_rows_and_replaces_existing(database: Database) -> None:
+async def test_upsert_inserts_new_rows_and_replaces_existing(database: AsyncDatabase) -> None:
     for rows in (OLD, NEW):
         async with database.transaction() as connection:
             await connection.execute(upsert(connection.dialect, topic_versions), rows)
     assert await _stored(database) == {"test a": 1, "test b": 20, "test c": 30}
 
 
-async def test_upsert_can_set_an_expression(database: Database) -> None:
+async def test_upsert_can_set_an_expression(database: AsyncDatabase) -> None:
     increment = upsert(database.dialect, topic_versions, {"version": topic_versions.c.version + 1})
     for rows in (OLD, NEW):
         async with database.transaction() as connection:
@@ -42,7 +42,7 @@ async def test_upsert_can_set_an_expression(database: Database) -> None:
     assert await _stored(database) == {"test a": 1, "test b": 3, "test c": 30}
 
 
-async def test_insert_missing_keeps_existing_rows(database: Database) -> None:
+async def test_insert_missing_keeps_existing_rows(database: AsyncDatabase) -> None:
     for rows in (OLD, NEW):
         async with database.transaction() as connection:
             await connection.execute(
@@ -51,7 +51,7 @@ async def test_insert_missing_keeps_existing_rows(database: Database) -> None:
     assert await _stored(database) == {"test a": 1, "test b": 2, "test c": 30}
 
 
-async def test_bulk_insert_and_in_values_take_any_number(database: Database) -> None:
+async def test_bulk_insert_and_in_values_take_any_number(database: AsyncDatabase) -> None:
     topics = [f"topic {number}" for number in range(40_000)]
     async with database.transaction() as connection:
         await insert_rows(
@@ -90,7 +90,7 @@ ROWS = [(f"test {number}", number // 3) for number in range(9)]  # versions repe
 
 
 @pytest.fixture
-async def nine_rows(database: Database) -> Database:
+async def nine_rows(database: AsyncDatabase) -> AsyncDatabase:
     async with database.transaction() as connection:
         await insert_rows(
             connection, topic_versions, [{"topic": topic, "version": v} for topic, v in ROWS]
@@ -101,7 +101,7 @@ async def nine_rows(database: Database) -> Database:
 @pytest.mark.parametrize(
     ("limit", "offset"), [(4, 0), (4, 4), (4, 8), (4, 9), (100, 0), (1, 10**12)]
 )
-async def test_page_and_count(nine_rows: Database, limit: int, offset: int) -> None:
+async def test_page_and_count(nine_rows: AsyncDatabase, limit: int, offset: int) -> None:
     page = await paginate(
         nine_rows, TEST_ROWS, PageRequest(limit, offset), order_by=[VERSION.desc(), TOPIC.desc()]
     )
@@ -109,18 +109,18 @@ async def test_page_and_count(nine_rows: Database, limit: int, offset: int) -> N
     assert [tuple(row) for row in page.rows] == ROWS[::-1][offset : offset + limit]
 
 
-async def test_own_order_of_the_query_is_kept_first(nine_rows: Database) -> None:
+async def test_own_order_of_the_query_is_kept_first(nine_rows: AsyncDatabase) -> None:
     query = TEST_ROWS.order_by(VERSION.desc())
     count, rows = await paginate(nine_rows, query, PageRequest(2, 2), order_by=[TOPIC])
     assert (count, [row.topic for row in rows]) == (9, ["test 8", "test 3"])
 
 
-async def test_query_without_a_condition(nine_rows: Database) -> None:
+async def test_query_without_a_condition(nine_rows: AsyncDatabase) -> None:
     page = await paginate(nine_rows, select(TOPIC), PageRequest(1000, 0), order_by=[TOPIC])
     assert page.total == len(page.rows) >= 9
 
 
-async def test_no_match(nine_rows: Database) -> None:
+async def test_no_match(nine_rows: AsyncDatabase) -> None:
     page = await paginate(
         nine_rows, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC]
     )
@@ -130,7 +130,7 @@ async def test_no_match(nine_rows: Database) -> None:
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(("limit", "offset"), [(4, 0), (4, 4), (4, 8), (4, 9), (100, 0)])
 async def test_prepared_page_and_count(
-    nine_rows: Database, limit: int, offset: int, descending: bool
+    nine_rows: AsyncDatabase, limit: int, offset: int, descending: bool
 ) -> None:
     query = TEST_ROWS.where(bindparam("lowest") <= VERSION)
     prepared = PreparedPage(nine_rows, query, (VERSION, TOPIC), descending=descending)
@@ -139,12 +139,12 @@ async def test_prepared_page_and_count(
     assert (count, [tuple(row) for row in rows]) == (6, expected)
 
 
-async def test_prepared_page_without_match(nine_rows: Database) -> None:
+async def test_prepared_page_without_match(nine_rows: AsyncDatabase) -> None:
     prepared = PreparedPage(nine_rows, TEST_ROWS.where(VERSION > 100), (TOPIC,))
     assert await prepared.load(PageRequest()) == (0, [])
 
 
-async def test_prepared_page_keeps_rows_with_null_columns(nine_rows: Database) -> None:
+async def test_prepared_page_keeps_rows_with_null_columns(nine_rows: AsyncDatabase) -> None:
     query = select(null().label("before"), TOPIC, null().label("after")).where(TOPIC.like("test %"))
     prepared = PreparedPage(nine_rows, query, (TOPIC,))
     count, rows = await prepared.load(PageRequest(2, 1))

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from fieldgate.db import Database, now
+from fieldgate.db import AsyncDatabase, now
 from fieldgate.db.tables import Timestamp
 from fieldgate.doctor.database_checks import check_database
 from fieldgate.doctor.findings import Level
 
 
-async def problems(database: Database) -> list[str]:
+async def problems(database: AsyncDatabase) -> list[str]:
     found = await check_database(database)
     return [
         f"{each.level}: {each.message} {each.advice}" for each in found if each.level != Level.OK
@@ -19,7 +19,7 @@ async def problems(database: Database) -> list[str]:
 
 
 async def add_import(
-    database: Database, minutes_ago: int, lease_until: str = "NULL", lease: str = "NULL"
+    database: AsyncDatabase, minutes_ago: int, lease_until: str = "NULL", lease: str = "NULL"
 ) -> None:
     created = Timestamp.pack(now() - timedelta(minutes=minutes_ago))
     async with database.transaction() as connection:
@@ -34,7 +34,7 @@ async def add_import(
         )
 
 
-async def test_healthy_database(database: Database) -> None:
+async def test_healthy_database(database: AsyncDatabase) -> None:
     assert await problems(database) == []
     checks = {finding.check for finding in await check_database(database)}
     assert {"database", "schema", "identity", "clock", "worker", "index"} <= checks
@@ -53,36 +53,36 @@ async def test_healthy_database(database: Database) -> None:
     ],
 )
 async def test_broken_database(
-    database: Database, database_url: str, statement: str, expected: str
+    database: AsyncDatabase, database_url: str, statement: str, expected: str
 ) -> None:
     async with database.transaction() as connection:
         await connection.execute(text(statement))
-    again = Database(database_url)  # the first one remembers the id
+    again = AsyncDatabase(database_url)  # the first one remembers the id
     (found,) = await problems(again)
     await again.close()
     assert expected in found
 
 
 async def test_without_tables(empty_database_url: str) -> None:
-    database = Database(empty_database_url)
+    database = AsyncDatabase(empty_database_url)
     (found,) = await problems(database)
     await database.close()
     assert "no tables of Fieldgate" in found
 
 
-async def test_import_that_waits(database: Database) -> None:
+async def test_import_that_waits(database: AsyncDatabase) -> None:
     await add_import(database, minutes_ago=30)
     (found,) = await problems(database)
     assert "1 imports wait, the oldest for 30 minutes" in found
     assert "fieldgate worker" in found
 
 
-async def test_import_that_is_read(database: Database) -> None:
+async def test_import_that_is_read(database: AsyncDatabase) -> None:
     await add_import(database, 30, str(Timestamp.pack(now() + timedelta(hours=1))), "'a'")
     assert await problems(database) == []
 
 
-async def test_data_from_the_future(database: Database) -> None:
+async def test_data_from_the_future(database: AsyncDatabase) -> None:
     if database.is_sqlite:
         await add_import(database, minutes_ago=-60)
         (found,) = await problems(database)
@@ -90,7 +90,7 @@ async def test_data_from_the_future(database: Database) -> None:
 
 
 async def test_database_that_is_away() -> None:
-    database = Database("postgresql://amina:hunter2@127.0.0.1:9/field")
+    database = AsyncDatabase("postgresql://amina:hunter2@127.0.0.1:9/field")
     (found,) = await problems(database)
     await database.close()
     assert found.startswith("error: The database cannot be used: ")

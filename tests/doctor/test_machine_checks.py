@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fieldgate.db import Database, now
+from fieldgate.db import AsyncDatabase, now
 from fieldgate.db.backup import BackupRecord
 from fieldgate.db.database_identity import write_marker
 from fieldgate.doctor import machine_checks
@@ -34,7 +34,7 @@ Usage = namedtuple("Usage", "total used free")
 async def file(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
-    database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{folder / 'fieldgate.db'}")
     await prepare_database(database)
     await database.close()
     return folder / "fieldgate.db"

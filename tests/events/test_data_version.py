@@ -1,7 +1,7 @@
 """`Fieldgate-Data-Version`: equal on the pages of a list as long as nothing changes."""
 
+from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.data_versions import DataVersions
-from fieldgate.db.database import Database
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
@@ -55,7 +55,7 @@ async def test_who_may_see_more_has_another_version(event_service: Service) -> N
 
 
 async def test_a_write_of_another_process_while_a_page_is_read(
-    start: StartService, database_url: str, database: Database
+    start: StartService, database_url: str, database: AsyncDatabase
 ) -> None:
     """The records may be newer than the version that this process knows, so the page belongs to none."""
     others = DataVersions(database)

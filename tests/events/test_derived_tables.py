@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from sqlalchemy import select, update
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.derived_tables import (
     OtherEventFormat,
     document_row,
@@ -86,7 +86,7 @@ def test_documents_and_words_change_only_with_the_format() -> None:
     assert digest == DIGEST, f"raise EVENT_FORMAT, and enter here: {digest!r}"
 
 
-async def read_tables(database: Database) -> list[list[Any]]:
+async def read_tables(database: AsyncDatabase) -> list[list[Any]]:
     async with database.read_transaction() as connection:
         tables = (index_rows, documents, words)
         return [
@@ -95,7 +95,7 @@ async def read_tables(database: Database) -> list[list[Any]]:
         ]
 
 
-async def store_in_another_format(database: Database) -> None:
+async def store_in_another_format(database: AsyncDatabase) -> None:
     async with database.transaction() as connection:
         await connection.execute(update(index_rows).values(facets="v3"))
         await connection.execute(update(documents).values(document=b"{}"))
@@ -109,7 +109,7 @@ async def list_records(search: EventSearch) -> list[bytes]:
 
 
 async def test_tables_in_another_format_are_written_again(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.events.derived_tables.REBUILD_BATCH_SIZE", 10)
     data_versions = DataVersions(database)
@@ -135,7 +135,9 @@ async def test_tables_in_another_format_are_written_again(
     assert await list_records(other) == records
 
 
-async def test_events_are_not_written_beside_others_in_another_format(database: Database) -> None:
+async def test_events_are_not_written_beside_others_in_another_format(
+    database: AsyncDatabase,
+) -> None:
     store = EventStore(database, DataVersions(database))
     await store.upsert([make_event(1)])
     await store_in_another_format(database)

@@ -5,7 +5,7 @@ import random
 import sys
 from datetime import UTC, datetime, timedelta
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.model import Event, Visibility
 from fieldgate.events.store import EventStore
 
@@ -35,7 +35,7 @@ def events_of_round(round_number: int) -> list[Event]:
 
 
 async def write_rounds(address: str, rounds: int) -> None:
-    database = Database(address)
+    database = AsyncDatabase(address)
     store = EventStore(database, DataVersions(database))
     for number in range(1, rounds + 1):
         async with store.writer() as writing:

@@ -23,7 +23,7 @@ from sqlalchemy import func, insert, select
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, assignments
-from fieldgate.db import Database, DataVersions, new_uid, now
+from fieldgate.db import AsyncDatabase, DataVersions, new_uid, now
 from fieldgate.db.log import log
 from fieldgate.db.schema import upgrade
 from fieldgate.events.store import EventStore
@@ -106,7 +106,7 @@ class Site:
 
     async def prepare(self) -> None:
         """Create the tables, a superuser with a token, and users and assets to assign."""
-        database = Database(self.direct_url)
+        database = AsyncDatabase(self.direct_url)
         try:
             await upgrade(database)
             accounts = AccountStore(database, DataVersions(database))
@@ -257,7 +257,7 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
 async def count_writes(database_url: str, acknowledged: Acknowledged) -> Counter[str]:
     """Wait until the imports are finished, then count acknowledged writes that are lost or there twice."""
     counted: Counter[str] = Counter()
-    database = Database(database_url)
+    database = AsyncDatabase(database_url)
     try:
         await _count_imports(database, acknowledged, counted)
         await _count_events(database, acknowledged, counted)
@@ -268,7 +268,7 @@ async def count_writes(database_url: str, acknowledged: Acknowledged) -> Counter
 
 
 async def _count_imports(
-    database: Database, acknowledged: Acknowledged, counted: Counter[str]
+    database: AsyncDatabase, acknowledged: Acknowledged, counted: Counter[str]
 ) -> None:
     until = time.monotonic() + RECOVERY_TIMEOUT
     is_own = imports.c.filename.in_(list(acknowledged.imports))
@@ -299,7 +299,7 @@ async def _count_imports(
 
 
 async def _count_events(
-    database: Database, acknowledged: Acknowledged, counted: Counter[str]
+    database: AsyncDatabase, acknowledged: Acknowledged, counted: Counter[str]
 ) -> None:
     async with EventStore(database, DataVersions(database)).writer() as writer:
         stored = await writer.load(list(acknowledged.events))
@@ -309,7 +309,7 @@ async def _count_events(
 
 
 async def _count_assignments(
-    database: Database, acknowledged: Acknowledged, counted: Counter[str]
+    database: AsyncDatabase, acknowledged: Acknowledged, counted: Counter[str]
 ) -> None:
     """An assignment has a uniqueness constraint. The log has not: a second entry means that it was made twice."""
     stored = select(assets.c.uid, users.c.username).where(assignments.c.permission == "view_asset")

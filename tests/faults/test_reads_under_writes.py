@@ -13,7 +13,7 @@ import httpx
 import msgspec
 import pytest
 
-from fieldgate.db import Database, DataVersions, Snapshot
+from fieldgate.db import AsyncDatabase, DataVersions, Snapshot
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.index import Index
@@ -34,7 +34,9 @@ READERS = 2
 class OvertakenStore(EventStore):
     """Another process commits a write before each read of a state of the database."""
 
-    def __init__(self, database: Database, data_versions: DataVersions, writer: EventStore) -> None:
+    def __init__(
+        self, database: AsyncDatabase, data_versions: DataVersions, writer: EventStore
+    ) -> None:
         super().__init__(database, data_versions)
         self._writer = writer
         self.rounds = 0
@@ -72,10 +74,10 @@ class OvertakenStore(EventStore):
 
 @pytest.mark.parametrize("ordering", ORDERINGS)
 async def test_list_is_answered_though_each_read_is_overtaken(
-    database: Database, database_url: str, ordering: str
+    database: AsyncDatabase, database_url: str, ordering: str
 ) -> None:
     """Index, order and documents are of one state. If one is overtaken by a write, all are read from one snapshot."""
-    other = Database(database_url)
+    other = AsyncDatabase(database_url)
     data_versions = DataVersions(database)
     await data_versions.start()
     store = OvertakenStore(database, data_versions, EventStore(other, DataVersions(other)))

@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import Row, select
 
 from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.sandbox import runner
@@ -184,7 +184,7 @@ async def test_long_titles_and_names_are_truncated_or_refused(harness: ImportHar
 async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
     """Zip bombs and huge sheets, sent to one worker process: each import ends, and the process stays small."""
     address = f"sqlite:///{tmp_path / 'fieldgate.db'}"
-    database = Database(address)
+    database = AsyncDatabase(address)
     await upgrade(database)
     store = ImportStore(database, DataVersions(database))
     user = await AccountStore(database, DataVersions(database)).create_user(

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from itertools import product
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
 from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
@@ -59,7 +59,7 @@ async def test_other_process_lists_new_imports(database_url: str) -> None:
             assert (await other.get(url, headers=headers)).json()["status"] == COMPLETE
 
 
-async def _finish_one(database: Database, store: ImportStore) -> str:
+async def _finish_one(database: AsyncDatabase, store: ImportStore) -> str:
     """Finish the oldest import without parsing its file. Return its uid."""
     job = await store.leases.claim(timedelta(minutes=1))
     assert job is not None

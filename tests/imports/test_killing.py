@@ -18,7 +18,7 @@ from sqlalchemy import Row, func, select
 
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.assets.tables import assets, files, versions
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
@@ -39,7 +39,7 @@ BOOK = xlsx()
 SELF_KILLING_WORKER = """
 import asyncio, os, signal, sys
 from multiprocessing.context import ForkServerProcess
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.results import ResultWriter
@@ -85,7 +85,7 @@ for stage in stages:
         owner, name, is_done_first = STAGES[stage]
         setattr(owner, name, killing(getattr(owner, name), is_done_first))
         settings = Settings(database_url=url, import_lease=1)
-        asyncio.run(ImportWorker(settings, Database(url)).run(asyncio.Event()))
+        asyncio.run(ImportWorker(settings, AsyncDatabase(url)).run(asyncio.Event()))
         os._exit(1)
 statuses = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers]
 sys.exit(statuses != [-signal.SIGKILL] * len(stages))
@@ -148,19 +148,19 @@ async def workers(database_url: str, count: int) -> AsyncIterator[None]:
             await asyncio.wait_for(worker.wait(), TIMEOUT_SECONDS)
 
 
-async def all_imports(database: Database) -> list[Row[Any]]:
+async def all_imports(database: AsyncDatabase) -> list[Row[Any]]:
     async with database.read_transaction() as connection:
         return list((await connection.execute(select(imports).order_by(imports.c.id))).all())
 
 
-async def wait_until_finished(database: Database) -> None:
+async def wait_until_finished(database: AsyncDatabase) -> None:
     async def is_finished() -> bool:
         return all(row.status != "processing" for row in await all_imports(database))
 
     await wait_until(is_finished, "every import ends")
 
 
-async def created_assets(database: Database) -> dict[str, str]:
+async def created_assets(database: AsyncDatabase) -> dict[str, str]:
     """Return assets by import, after checking that each has one import, one version and one file."""
     made: dict[str, str] = {}
     for row in await all_imports(database):
@@ -188,7 +188,7 @@ async def created_assets(database: Database) -> dict[str, str]:
 class Sender:
     """Creates users and imports in the store."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self.store = ImportStore(database, DataVersions(database))
         self.accounts = AccountStore(database, DataVersions(database))
 
@@ -201,7 +201,7 @@ class Sender:
 
 
 async def test_worker_killed_at_any_stage_loses_nothing(
-    database_url: str, database: Database
+    database_url: str, database: AsyncDatabase
 ) -> None:
     """One worker dies at each stage, each with an import of another user; two others finish all imports."""
     sender = Sender(database)
@@ -223,7 +223,9 @@ async def test_worker_killed_at_any_stage_loses_nothing(
 
 
 @pytest.mark.nightly
-async def test_import_that_kills_every_worker_fails(database_url: str, database: Database) -> None:
+async def test_import_that_kills_every_worker_fails(
+    database_url: str, database: AsyncDatabase
+) -> None:
     """The number of attempts is limited, no assets are left, and other imports are not delayed."""
     sender = Sender(database)
     killing = await sender.send(await sender.user("unlucky"), "killing")
@@ -239,7 +241,9 @@ async def test_import_that_kills_every_worker_fails(database_url: str, database:
 
 
 @pytest.mark.nightly
-async def test_worker_killed_while_refusing_a_file(database_url: str, database: Database) -> None:
+async def test_worker_killed_while_refusing_a_file(
+    database_url: str, database: AsyncDatabase
+) -> None:
     sender = Sender(database)
     uid = await sender.send(
         await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",)))
@@ -295,7 +299,7 @@ class Posts:
 
 
 async def test_server_killed_during_posts_loses_nothing(
-    tmp_path: Path, database_url: str, database: Database, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, database_url: str, database: AsyncDatabase, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Acknowledged imports finish once each; others are stored completely or not at all; a repeated key creates one."""
     accounts = AccountStore(database, DataVersions(database))

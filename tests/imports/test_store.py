@@ -10,7 +10,7 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.assets.trash import Trash
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.errors import Unauthorized
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.identity import WORKER, User
@@ -27,11 +27,11 @@ BOOK = xlsx()
 
 
 @pytest.fixture
-def store(database: Database) -> ImportStore:
+def store(database: AsyncDatabase) -> ImportStore:
     return ImportStore(database, DataVersions(database))
 
 
-async def create_user(database: Database, name: str = "amina") -> int:
+async def create_user(database: AsyncDatabase, name: str = "amina") -> int:
     return await AccountStore(database, DataVersions(database)).create_user(
         NewUser(username=name, password_hash="x")
     )
@@ -45,12 +45,12 @@ async def create_import(
     )
 
 
-async def finish(database: Database, store: ImportStore, job: Job) -> None:
+async def finish(database: AsyncDatabase, store: ImportStore, job: Job) -> None:
     async with database.transaction() as connection:
         await connection.run_sync(store.finish, job, COMPLETE, {"updated": []})
 
 
-async def begin_earlier(database: Database, job: Job, time: timedelta) -> None:
+async def begin_earlier(database: AsyncDatabase, job: Job, time: timedelta) -> None:
     """Have an import begun earlier than it was."""
     begin = imports.c.claimed_at - text(str(time // timedelta(microseconds=1)))
     async with database.transaction() as connection:
@@ -59,7 +59,7 @@ async def begin_earlier(database: Database, job: Job, time: timedelta) -> None:
         )
 
 
-async def test_each_import_is_claimed_once(database: Database, store: ImportStore) -> None:
+async def test_each_import_is_claimed_once(database: AsyncDatabase, store: ImportStore) -> None:
     user_id = await create_user(database)
     taken = [await create_import(store, user_id, f"f{n}") for n in range(12)]
     jobs = await asyncio.gather(*(store.leases.claim(LEASE) for _ in range(15)))
@@ -70,7 +70,7 @@ async def test_each_import_is_claimed_once(database: Database, store: ImportStor
     assert sorted(claimed) == sorted(taken)
 
 
-async def test_concurrent_claims_all_succeed(database: Database, store: ImportStore) -> None:
+async def test_concurrent_claims_all_succeed(database: AsyncDatabase, store: ImportStore) -> None:
     user_id = await create_user(database)
     for n in range(11):
         await create_import(store, user_id, f"f{n}")
@@ -78,7 +78,9 @@ async def test_concurrent_claims_all_succeed(database: Database, store: ImportSt
     assert len({job.uid for job in jobs if job is not None}) == 4
 
 
-async def test_oldest_first_and_fair_between_users(database: Database, store: ImportStore) -> None:
+async def test_oldest_first_and_fair_between_users(
+    database: AsyncDatabase, store: ImportStore
+) -> None:
     many, one = await create_user(database, "many"), await create_user(database, "one")
     hundreds = [await create_import(store, many, f"f{n}") for n in range(10)]
     single = await create_import(store, one)
@@ -91,7 +93,7 @@ async def test_oldest_first_and_fair_between_users(database: Database, store: Im
 
 
 async def test_service_accounts_take_the_turns_of_their_owner(
-    database: Database, store: ImportStore
+    database: AsyncDatabase, store: ImportStore
 ) -> None:
     owner, other = await create_user(database, "owner"), await create_user(database, "other")
     accounts = AccountStore(database, DataVersions(database))
@@ -117,7 +119,7 @@ async def test_service_accounts_take_the_turns_of_their_owner(
 
 @pytest.mark.parametrize("is_finished", [True, False])
 async def test_users_take_turns_by_the_time_that_their_imports_took(
-    database: Database, store: ImportStore, is_finished: bool
+    database: AsyncDatabase, store: ImportStore, is_finished: bool
 ) -> None:
     large, small = await create_user(database, "large"), await create_user(database, "small")
     for _ in range(3):
@@ -137,7 +139,7 @@ async def test_users_take_turns_by_the_time_that_their_imports_took(
 
 
 async def test_large_files_leave_the_quick_worker_free(
-    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, store: ImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.imports.leases.MAX_QUICK_BYTES", len(BOOK) - 1)
     await create_import(store, await create_user(database, "large"))
@@ -148,7 +150,7 @@ async def test_large_files_leave_the_quick_worker_free(
 
 @pytest.mark.parametrize("is_finished", [True, False])
 async def test_users_of_slow_imports_leave_the_quick_worker_free(
-    database: Database, store: ImportStore, is_finished: bool
+    database: AsyncDatabase, store: ImportStore, is_finished: bool
 ) -> None:
     slow, other = await create_user(database, "slow"), await create_user(database, "other")
     for _ in range(3):
@@ -170,7 +172,7 @@ async def test_users_of_slow_imports_leave_the_quick_worker_free(
 
 @pytest.mark.parametrize("only_quick", [False, True])
 async def test_time_of_busy_tries_counts_for_the_user(
-    database: Database, store: ImportStore, only_quick: bool
+    database: AsyncDatabase, store: ImportStore, only_quick: bool
 ) -> None:
     slow = await create_user(database, "slow")
     for _ in range(3):
@@ -190,7 +192,7 @@ async def test_time_of_busy_tries_counts_for_the_user(
     assert order == [other] * 3 + [slow] * (0 if only_quick else 2)
 
 
-async def test_imports_of_busy_tries_come_last(database: Database, store: ImportStore) -> None:
+async def test_imports_of_busy_tries_come_last(database: AsyncDatabase, store: ImportStore) -> None:
     """Also when the tries were so long ago that their time no longer counts."""
     user_id = await create_user(database, "busy")
     tried = await create_import(store, user_id)
@@ -209,7 +211,7 @@ async def test_imports_of_busy_tries_come_last(database: Database, store: Import
 
 
 async def test_purge_keeps_imports_between_two_tries(
-    database: Database, store: ImportStore
+    database: AsyncDatabase, store: ImportStore
 ) -> None:
     uid = await create_import(store, await create_user(database))
     first = await store.leases.claim(LEASE)
@@ -222,7 +224,7 @@ async def test_purge_keeps_imports_between_two_tries(
 
 
 async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(
-    database: Database, store: ImportStore
+    database: AsyncDatabase, store: ImportStore
 ) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)
@@ -243,7 +245,7 @@ async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(
 
 
 async def test_clocks_of_workers_do_not_matter(
-    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, store: ImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await create_import(store, await create_user(database))
     job = await store.leases.claim(LEASE)
@@ -252,7 +254,7 @@ async def test_clocks_of_workers_do_not_matter(
         return  # all workers are on one machine
     for ahead in (timedelta(hours=1), timedelta(hours=-1)):
         wrong = now() + ahead
-        for module in ("imports.store", "db.database"):
+        for module in ("imports.store", "db.async_database"):
             monkeypatch.setattr(f"fieldgate.{module}.now", lambda wrong=wrong: wrong, raising=False)
         assert await store.leases.claim(LEASE) is None
         await store.leases.renew(job, LEASE)
@@ -262,7 +264,9 @@ async def test_clocks_of_workers_do_not_matter(
     assert await store.leases.claim(LEASE) is not None
 
 
-async def test_repeated_key_returns_first_import(database: Database, store: ImportStore) -> None:
+async def test_repeated_key_returns_first_import(
+    database: AsyncDatabase, store: ImportStore
+) -> None:
     user_id, other = await create_user(database), await create_user(database, "other")
     uids = await asyncio.gather(*(create_import(store, user_id, key="k") for _ in range(6)))
     assert len(set(uids)) == 1
@@ -273,14 +277,14 @@ async def test_repeated_key_returns_first_import(database: Database, store: Impo
 
 @pytest.mark.parametrize("key", [None, "k"])
 async def test_user_who_left_meanwhile_imports_nothing(
-    database: Database, store: ImportStore, key: str | None
+    database: AsyncDatabase, store: ImportStore, key: str | None
 ) -> None:
     with pytest.raises(Unauthorized):
         await create_import(store, await create_user(database) + 1, key=key)
 
 
 async def test_purge_deletes_old_imports_and_their_files(
-    database: Database, store: ImportStore
+    database: AsyncDatabase, store: ImportStore
 ) -> None:
     user_id = await create_user(database)
     await create_import(store, user_id)
@@ -298,12 +302,14 @@ async def test_purge_deletes_old_imports_and_their_files(
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
 
 
-async def count(database: Database, table: Table) -> int:
+async def count(database: AsyncDatabase, table: Table) -> int:
     async with database.read_transaction() as connection:
         return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
 
 
-async def test_file_of_an_asset_version_is_kept(database: Database, store: ImportStore) -> None:
+async def test_file_of_an_asset_version_is_kept(
+    database: AsyncDatabase, store: ImportStore
+) -> None:
     owned, user_id = AssetStore(database, DataVersions(database)), await create_user(database)
     await create_import(store, user_id)
     job = await store.leases.claim(LEASE)
@@ -326,7 +332,7 @@ async def test_file_of_an_asset_version_is_kept(database: Database, store: Impor
 
 
 async def test_excerpts_and_files_belong_to_their_user(
-    database: Database, store: ImportStore
+    database: AsyncDatabase, store: ImportStore
 ) -> None:
     amina, brahim = await create_user(database), await create_user(database, "brahim")
     uid = await create_import(store, amina)

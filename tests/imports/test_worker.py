@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.store import AssetStore
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.log import log
 from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
@@ -537,7 +537,7 @@ def busy_machine() -> Iterator[list[runner.SandboxLimits]]:
         yield asked
 
 
-async def _end_delays(database: Database) -> None:
+async def _end_delays(database: AsyncDatabase) -> None:
     async with database.transaction() as connection:
         await connection.execute(
             imports.update().values(lease_until=database.current_time(timedelta(seconds=-1)))
@@ -712,7 +712,7 @@ async def test_idle_worker_behind_a_pooler_asks_seldom(
         return await query(versions)
 
     monkeypatch.setattr(DataVersions, "_query_postgres", count)
-    database = Database(database_url, is_pooled=True)
+    database = AsyncDatabase(database_url, is_pooled=True)
     try:
         await ImportWorker(Settings(), database)._wait_for_work(asyncio.Event(), last_version=0)
     finally:

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, files
 from fieldgate.cli.output import ignore_progress
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.store import EventStore
 from fieldgate.move.event_mover import move_events
 from fieldgate.move.folder import FolderSource
@@ -135,7 +135,7 @@ async def test_events(tmp_path: Path) -> None:
 
 
 async def test_events_that_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
-    database = Database(database_url)
+    database = AsyncDatabase(database_url)
     first, second = (msgspec.json.encode(make_event(number, slug="same")) for number in (1, 2))
     null = first.replace(b'"id":1,', b'"id":3,').replace(b"same", b"a\\u0000b")
     for is_dry_run in (True, False):
@@ -289,7 +289,7 @@ async def test_a_table_without_end_is_not_read_to_its_end(tmp_path: Path) -> Non
         assert results[uid].reasons == ["It cannot be read: It has more than 200000 assignments."]
 
 
-async def test_names_that_a_database_cannot_have(database: Database) -> None:
+async def test_names_that_a_database_cannot_have(database: AsyncDatabase) -> None:
     assert await People(database, {}).find_owner("a\0b") is None
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.assets.tables import assets, versions
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.move.tables import moved_assets
 from fieldgate.settings import Settings
 from tests.client.stand_ins.kobo import TOKEN, uid_of
@@ -105,7 +105,7 @@ async def test_nothing_is_doubled_or_lost(database_url: str, tmp_path: Path, cou
         await check_links(service.database, files)
 
 
-async def check_links(database: Database, files: list[Path]) -> None:
+async def check_links(database: AsyncDatabase, files: list[Path]) -> None:
     """Everybody has a link, and the newest one works."""
     links: dict[str, str] = {}
     for file in files:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.i18n.collation import ICU_VERSION, collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.name_orders import NameOrder, name_order_rows, ordered_ids
@@ -20,7 +20,7 @@ NAMES = st.dictionaries(st.integers(1, 300), st.text(min_size=1, max_size=12), m
 
 
 @pytest.fixture
-def store(database: Database) -> ReferenceStore:
+def store(database: AsyncDatabase) -> ReferenceStore:
     return ReferenceStore(database, DataVersions(database))
 
 
@@ -58,7 +58,7 @@ def test_stored_orders_are_of_the_installed_icu() -> None:
 
 
 async def test_names_without_a_stored_order_are_ordered(
-    database: Database, store: ReferenceStore
+    database: AsyncDatabase, store: ReferenceStore
 ) -> None:
     """The stored order is for other names, or there is none."""
     async with database.transaction() as connection:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.reference.positions import country_position, packaged_positions
 from fieldgate.reference.reference_data import Country
 from fieldgate.reference.store import ReferenceStore
@@ -14,7 +14,7 @@ def country(**fields: Any) -> Country:
     return Country(id=123, names={"en": "Nepal"}, iso3="NPL", **fields)
 
 
-async def test_all_countries_have_a_point(database: Database) -> None:
+async def test_all_countries_have_a_point(database: AsyncDatabase) -> None:
     reference_data = await ReferenceStore(database, DataVersions(database)).current()
     missing = {
         each.iso3

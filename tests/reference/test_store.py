@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
 
 @pytest.fixture
-def store(database: Database) -> ReferenceStore:
+def store(database: AsyncDatabase) -> ReferenceStore:
     return ReferenceStore(database, DataVersions(database))
 
 
-async def _put(database: Database, store: ReferenceStore, *rows: Any) -> int:
+async def _put(database: AsyncDatabase, store: ReferenceStore, *rows: Any) -> int:
     async with database.transaction() as connection:
         return await store.upsert(connection, type(rows[0]), rows)
 
@@ -89,9 +89,9 @@ async def test_names_are_unique_in_every_language(store: ReferenceStore) -> None
 
 
 async def test_another_process_sees_a_change(
-    database_url: str, database: Database, store: ReferenceStore
+    database_url: str, database: AsyncDatabase, store: ReferenceStore
 ) -> None:
-    other = Database(database_url)
+    other = AsyncDatabase(database_url)
     there = ReferenceStore(other, DataVersions(other))
     assert (await there.current()).countries.get(900) is None
     await _put(database, store, Country(id=900, names={"en": "Newland"}))
@@ -99,7 +99,9 @@ async def test_another_process_sees_a_change(
     await other.close()
 
 
-async def test_upsert_writes_only_differences(database: Database, store: ReferenceStore) -> None:
+async def test_upsert_writes_only_differences(
+    database: AsyncDatabase, store: ReferenceStore
+) -> None:
     changes = DataVersions(database)
     directory = await store.current()
     assert await _put(database, store, *directory.countries.values()) == 0

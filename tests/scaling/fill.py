@@ -20,7 +20,7 @@ from benchmarks.servers import Server
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import TEAM_PREFIX, team_members, teams, users
 from fieldgate.assets.tables import assets, assignments, versions
-from fieldgate.db import Database, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, now
 from fieldgate.db.schema import upgrade
 from fieldgate.db.uid import uid_from_bytes
 from fieldgate.events.demo.generator import demo_events
@@ -84,7 +84,7 @@ def user_name(number: int) -> str:
 
 async def fill(url: str, folder: Path, sizes: Sizes, report: Report) -> World:
     """Create the tables and the records. Commits do not wait for the disk meanwhile."""
-    database = Database(f"{url}?synchronous_commit=off")
+    database = AsyncDatabase(f"{url}?synchronous_commit=off")
     try:
         await upgrade(database)
         accounts = AccountStore(database, DataVersions(database))
@@ -114,7 +114,7 @@ def _uid(kind: str, number: int) -> str:
     return uid_from_bytes(kind, hashlib.sha512(f"{kind}{number}".encode()).digest())
 
 
-async def _insert_users(database: Database, new: list[NewUser]) -> dict[str, int]:
+async def _insert_users(database: AsyncDatabase, new: list[NewUser]) -> dict[str, int]:
     """Insert users, and return their ids by name."""
     rows = [
         {
@@ -129,7 +129,7 @@ async def _insert_users(database: Database, new: list[NewUser]) -> dict[str, int
         return {row.username: row.id for row in found}
 
 
-async def _insert_teams(database: Database, members: list[int], count: int) -> list[int]:
+async def _insert_teams(database: AsyncDatabase, members: list[int], count: int) -> list[int]:
     uids = [_uid("t", number) for number in range(count)]
     rows = [
         {
@@ -176,7 +176,7 @@ def _import_form(url: str, folder: Path, token: str) -> None:
             time.sleep(0.1)
 
 
-async def _copy_assets(database: Database, owners: list[int], count: int) -> None:
+async def _copy_assets(database: AsyncDatabase, owners: list[int], count: int) -> None:
     async with database.read_transaction() as connection:
         asset = dict((await connection.execute(select(assets))).mappings().one())
         version = dict((await connection.execute(select(versions))).mappings().one())
@@ -202,7 +202,7 @@ async def _copy_assets(database: Database, owners: list[int], count: int) -> Non
 
 
 async def _insert_assignments(
-    database: Database, members: list[int], team_ids: list[int], sizes: Sizes
+    database: AsyncDatabase, members: list[int], team_ids: list[int], sizes: Sizes
 ) -> None:
     """Share every asset with as many users and teams, never with its owner."""
     async with database.read_transaction() as connection:
@@ -223,7 +223,7 @@ async def _insert_assignments(
     await _insert(database, assignments, rows)
 
 
-async def _insert_events(database: Database, count: int, report: Report) -> None:
+async def _insert_events(database: AsyncDatabase, count: int, report: Report) -> None:
     data_versions = DataVersions(database)
     store = EventStore(database, data_versions)
     reference_data = await ReferenceStore(database, data_versions).current()
@@ -236,7 +236,7 @@ async def _insert_events(database: Database, count: int, report: Report) -> None
             report(f"{written} events")
 
 
-async def _insert(database: Database, table: Table, rows: list[dict[str, Any]]) -> None:
+async def _insert(database: AsyncDatabase, table: Table, rows: list[dict[str, Any]]) -> None:
     for start in range(0, len(rows), BATCH):
         async with database.transaction() as connection:
             await connection.execute(insert(table), rows[start : start + BATCH])

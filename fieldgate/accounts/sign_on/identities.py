@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.store import end_sessions_through
 from fieldgate.accounts.tables import identities, users
-from fieldgate.db import Database, RowPage, now, paginate
+from fieldgate.db import AsyncDatabase, RowPage, now, paginate
 from fieldgate.db.log import LogUser, write_log
 from fieldgate.errors import Conflict, NotFound
 from fieldgate.i18n.messages import Message
@@ -19,7 +19,7 @@ from fieldgate.settings import Settings
 
 
 class IdentityStore:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
     async def find_user(self, issuer: str, subject: str) -> Row[Any] | None:

@@ -27,7 +27,7 @@ from fieldgate.accounts.tables import (
 from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.tables import COLLECTION, assets, assignments, has_not_ended, is_live
 from fieldgate.assets.workbook_downloads import XLS_SUFFIX
-from fieldgate.db import Database, Snapshot, Timestamp, now, snapshot
+from fieldgate.db import AsyncDatabase, Snapshot, Timestamp, now, snapshot
 from fieldgate.db.log import USERS, LogEntry, LogObject, count_in_log, log
 from fieldgate.db.snapshot import Rows
 from fieldgate.errors import NotFound
@@ -44,7 +44,7 @@ routes = Routes(tag=TAG, scope=Scope.ALL)  # it has forms, permissions and the l
 
 
 class AccountExporter:
-    def __init__(self, database: Database, files: FormFiles, exports: Exports) -> None:
+    def __init__(self, database: AsyncDatabase, files: FormFiles, exports: Exports) -> None:
         self._database = database
         self._files = files
         self._exports = exports
@@ -237,7 +237,9 @@ def _decode(kind: Any, value: Any) -> Any:
     no_store=True,
     rate_cost=20,
 )
-async def account_export(user: User, exporter: AccountExporter, database: Database) -> Response:
+async def account_export(
+    user: User, exporter: AccountExporter, database: AsyncDatabase
+) -> Response:
     entry = LogEntry(log_type=USERS, action="export", object=LogObject("user", user.uid))
     await count_in_log(database, user, entry)
     name = dated_name(["fieldgate", user.username], now().date())

@@ -44,7 +44,7 @@ from fieldgate.assets.store import (
 )
 from fieldgate.assets.tables import SURVEY, versions
 from fieldgate.assets.visibility_sql import DISCOVERABLE, VIEW
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import Caller
@@ -214,7 +214,9 @@ def permission_records(
 class AssetReader:
     """Reads single assets as their callers see them."""
 
-    def __init__(self, database: Database, store: AssetStore, sharing: AssignmentStore) -> None:
+    def __init__(
+        self, database: AsyncDatabase, store: AssetStore, sharing: AssignmentStore
+    ) -> None:
         self._database = database
         self._store = store
         self._sharing = sharing

@@ -30,7 +30,7 @@ from fieldgate.assets.tables import (
     ownership_invites,
     ownership_transfers,
 )
-from fieldgate.db import Database, DataVersions, in_values, new_uid, now, paginate
+from fieldgate.db import AsyncDatabase, DataVersions, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, LogUser, write_log
 from fieldgate.errors import Conflict, Forbidden, NotFound, ValidationError
 from fieldgate.i18n.messages import Message
@@ -66,7 +66,7 @@ class Invite(msgspec.Struct, frozen=True):
 
 class OwnershipInvites:
     def __init__(
-        self, database: Database, data_versions: DataVersions, quota: StorageQuota, days: int
+        self, database: AsyncDatabase, data_versions: DataVersions, quota: StorageQuota, days: int
     ) -> None:
         self._database = database
         self._data_versions = data_versions
@@ -247,7 +247,7 @@ class OwnershipInvites:
             await self._assets.update_collection_summary(connection, collection_id)
 
 
-async def expire_invites(database: Database) -> None:
+async def expire_invites(database: AsyncDatabase) -> None:
     """Store that old invitations are expired. Readers see it before."""
     async with database.transaction() as connection:
         old = select(ownership_invites.c.id).where(has_expired()).with_for_update(skip_locked=True)
@@ -256,7 +256,7 @@ async def expire_invites(database: Database) -> None:
 
 
 async def cancel_transfers(
-    database: Database, connection: AsyncConnection, asset_ids: Collection[int]
+    database: AsyncDatabase, connection: AsyncConnection, asset_ids: Collection[int]
 ) -> None:
     """End open transfers of assets that go to the trash, and invitations that have no others."""
     is_open = ownership_transfers.c.status == "pending"

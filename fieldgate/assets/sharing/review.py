@@ -50,7 +50,7 @@ from fieldgate.accounts.tables import (
 )
 from fieldgate.assets.sharing.review_files import MAX_FILE_ROWS, FileRow
 from fieldgate.assets.tables import assets, assignments, grants_now
-from fieldgate.db import Database, RowPage, Timestamp, paginate
+from fieldgate.db import AsyncDatabase, RowPage, Timestamp, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
@@ -96,7 +96,7 @@ class ReviewFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewStore:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
     async def load(self, caller: User, filters: ReviewFilters, page: PageRequest) -> RowPage:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Select
 
-from fieldgate.db import Database, Timestamp, snapshot
+from fieldgate.db import AsyncDatabase, Timestamp, snapshot
 from fieldgate.http.response.csv_safe import decode_csv, encode_csv
 from fieldgate.overload import run_in_thread
 
@@ -58,7 +58,7 @@ class FileRow(NamedTuple):
 
 
 async def stream_review(
-    database: Database, query: Select[Any], *, is_csv: bool
+    database: AsyncDatabase, query: Select[Any], *, is_csv: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yield the file of a query that selects the columns of `FileRow`.
 

@@ -51,7 +51,7 @@ from fieldgate.assets.sharing.grants import (
 from fieldgate.assets.store import TOPIC, lock_assets
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
 from fieldgate.db import (
-    Database,
+    AsyncDatabase,
     DataVersions,
     PreparedQuery,
     Timestamp,
@@ -77,7 +77,7 @@ TeamsByUser = defaultdict[int, list[int]]  # ids
 
 
 class AssignmentStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
         # What a write is checked with before it begins, and a read.
@@ -166,7 +166,7 @@ class SharingTransaction:
 
     def __init__(
         self,
-        database: Database,
+        database: AsyncDatabase,
         data_versions: DataVersions,
         queries: "_Queries",
         connection: Connection,
@@ -345,7 +345,7 @@ class SharingTransaction:
 class _Queries:
     """Statements that load and remove assignments. They are compiled once."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self.users = PreparedQuery(
             database,
             select(

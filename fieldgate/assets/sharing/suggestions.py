@@ -6,13 +6,13 @@ from sqlalchemy import Select, or_, select, union
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, team_members, teams, users
 from fieldgate.assets.tables import assets, assignments, grants_now, is_live
-from fieldgate.db import Database, RowPage, paginate
+from fieldgate.db import AsyncDatabase, RowPage, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 
 
 class SuggestionStore:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
     async def page(self, caller: User, page: PageRequest) -> RowPage:

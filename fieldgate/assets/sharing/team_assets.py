@@ -16,7 +16,7 @@ from fieldgate.assets.sharing.grants import Action, AssetGrants
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.assets.store import only_listed
 from fieldgate.assets.tables import assets, assignments, grants_now, is_live
-from fieldgate.db import Database, paginate
+from fieldgate.db import AsyncDatabase, paginate
 from fieldgate.db.log import LogObject, LogUser, write_log
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
@@ -39,7 +39,7 @@ class TeamAsset(msgspec.Struct, frozen=True):
 
 
 class TeamAssets:
-    def __init__(self, database: Database, store: AssignmentStore) -> None:
+    def __init__(self, database: AsyncDatabase, store: AssignmentStore) -> None:
         self._database = database
         self._store = store
 

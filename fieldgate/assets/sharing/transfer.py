@@ -18,7 +18,7 @@ from fieldgate.assets.sharing.change_log import EffectRow, effect_row, permissio
 from fieldgate.assets.sharing.grants import Action
 from fieldgate.assets.store import TOPIC, lock_assets
 from fieldgate.assets.tables import assets, assignments, has_not_ended, is_live
-from fieldgate.db import Database, DataVersions, Timestamp, insert_rows, new_uid, now
+from fieldgate.db import AsyncDatabase, DataVersions, Timestamp, insert_rows, new_uid, now
 from fieldgate.db.log import LogEntry, LogObject, LogUser, write_log
 from fieldgate.identity import User
 from fieldgate.permissions import rules
@@ -64,7 +64,7 @@ class Transfer(msgspec.Struct, frozen=True):
 
 
 class OwnershipStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: AsyncDatabase, data_versions: DataVersions) -> None:
         self._database = database
         self._data_versions = data_versions
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import event_sources, page_reader
@@ -41,7 +41,7 @@ class MissingResult(NamedTuple):
 
 class MissingEvents:
     def __init__(
-        self, remote: RemoteServer, database: Database, store: EventStore, puller: EventPuller
+        self, remote: RemoteServer, database: AsyncDatabase, store: EventStore, puller: EventPuller
     ) -> None:
         self._remote = remote
         self._database = database

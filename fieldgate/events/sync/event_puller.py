@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.cache import BoundedCache
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.events.event_writer import BulkWriteResult, EventWriter
 from fieldgate.events.ingest.bulk_write import (
     FailureCallback,
@@ -62,7 +62,7 @@ class EventPuller:
     def __init__(
         self,
         remote: RemoteServer,
-        database: Database,
+        database: AsyncDatabase,
         store: EventStore,
         reference_sync: ReferenceSync,
         on_failure: FailureCallback,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.events.sync.page_reader import PageReader, Record, RecordByLanguage, record_id
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.reference.parsing import InvalidReferenceRecord, parse_country, parse_disaster_type
@@ -27,7 +27,12 @@ class ReferenceSync:
     """
 
     def __init__(
-        self, database: Database, store: ReferenceStore, reader: PageReader, *, english_first: bool
+        self,
+        database: AsyncDatabase,
+        store: ReferenceStore,
+        reader: PageReader,
+        *,
+        english_first: bool,
     ) -> None:
         self._database = database
         self._store = store

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database, upsert
+from fieldgate.db import AsyncDatabase, upsert
 from fieldgate.events.sync.page_reader import ListPosition
 from fieldgate.events.tables import syncs
 
@@ -46,7 +46,7 @@ class SyncState(msgspec.Struct, frozen=True, kw_only=True):
         return ListPosition(self.reached, self.last_ids)
 
 
-async def load_state(database: Database, source: str, *, with_token: bool) -> SyncState:
+async def load_state(database: AsyncDatabase, source: str, *, with_token: bool) -> SyncState:
     row = await database.first(
         select(syncs).where(syncs.c.source == source, syncs.c.with_token == with_token)
     )
@@ -59,7 +59,7 @@ async def load_state(database: Database, source: str, *, with_token: bool) -> Sy
     return SyncState(**{**row._mapping, "failing": failing, "last_ids": last_ids})
 
 
-async def next_number(database: Database) -> int:
+async def next_number(database: AsyncDatabase) -> int:
     """A number for a new run or walk, higher than every earlier one with any server."""
     return int(await database.scalar(select(func.max(syncs.c.walk))) or 0) + 1
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.events.event_writer import BulkWriteResult
 from fieldgate.events.ingest.bulk_write import FailureCallback, WriteFailure
 from fieldgate.events.store import EventStore
@@ -74,7 +74,7 @@ class Synchronizer:
     def __init__(
         self,
         remote: RemoteServer,
-        database: Database,
+        database: AsyncDatabase,
         store: EventStore,
         reference: ReferenceStore,
         on_failure: FailureCallback,

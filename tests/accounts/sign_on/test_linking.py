@@ -7,7 +7,7 @@ import pytest
 
 from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import Conflict, NotFound
 from fieldgate.identity import OPERATOR
 from fieldgate.settings import PasswordLogin
@@ -250,7 +250,7 @@ async def test_an_account_belongs_to_one_user(sign_on: StartSignOn) -> None:
         assert await other.identities() == []
 
 
-async def test_linking_at_the_same_moment(database: Database) -> None:
+async def test_linking_at_the_same_moment(database: AsyncDatabase) -> None:
     """One user gets the account; the others learn why they do not."""
     accounts, store = AccountStore(database, DataVersions(database)), IdentityStore(database)
     ids = [await accounts.create_user(NewUser(username=f"user_{number}")) for number in range(8)]

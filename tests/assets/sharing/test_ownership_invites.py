@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.sharing.ownership_invites import cancel_transfers, expire_invites
 from fieldgate.assets.tables import assets, assignments, ownership_invites, ownership_transfers
-from fieldgate.db import Database, now
+from fieldgate.db import AsyncDatabase, now
 from fieldgate.db.log import log
 from fieldgate.permissions import rules
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
@@ -368,7 +368,7 @@ async def test_cancelled_invitation_that_nobody_saw_is_dropped(
         assert (await scene.send("GET", path, person)).status_code == (200 if is_seen else 404)
 
 
-async def test_trash_takes_any_number_of_assets(database: Database) -> None:
+async def test_trash_takes_any_number_of_assets(database: AsyncDatabase) -> None:
     """More than the parameters that a statement can have."""
     async with database.transaction() as connection:
         await cancel_transfers(database, connection, range(1, 300_000))

@@ -12,7 +12,7 @@ from fieldgate_client.cli import main
 
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.cli.events import create_demo_events
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.store import EventStore
 from tests.databases import prepare_database
 from tests.processes import ServerProcess
@@ -40,7 +40,7 @@ RunClient = Callable[..., Done]
 
 
 async def fill_database(data: Path, events: int, *usernames: str) -> None:
-    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{data / 'fieldgate.db'}")
     await prepare_database(database)
     versions = DataVersions(database)
     for username in usernames:

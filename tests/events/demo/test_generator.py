@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fieldgate.db import Database
+from fieldgate.db import AsyncDatabase
 from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.events.demo.generator import END, START, demo_events
@@ -20,7 +20,7 @@ COUNT = 1000
 @pytest.fixture(scope="module")
 async def reference_data(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
     """Countries and disaster types of a new database."""
-    database = Database(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
+    database = AsyncDatabase(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
     await upgrade(database)
     try:
         return await ReferenceStore(database, DataVersions(database)).current()

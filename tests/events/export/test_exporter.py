@@ -18,7 +18,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 from sqlalchemy import text
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.exporter import EventExporter
@@ -49,7 +49,7 @@ EVENT_COUNT = 1_100  # more than two batches
 class ExportHarness:
     """Events in a database, and exporters of them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         data_versions = DataVersions(database)
         self.database = database
         self.exports = Exports()
@@ -63,7 +63,7 @@ class ExportHarness:
 
 
 @pytest.fixture
-async def harness(database: Database) -> AsyncIterator[ExportHarness]:
+async def harness(database: AsyncDatabase) -> AsyncIterator[ExportHarness]:
     harness = ExportHarness(database)
     await harness.store.upsert([make_event(id_) for id_ in range(1, 8)])
     yield harness

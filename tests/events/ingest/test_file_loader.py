@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.documents import TemplateRenderer
 from fieldgate.events.event_writer import BulkWriteResult
@@ -38,7 +38,7 @@ async def as_records(
 
 
 class FileLoading:
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: AsyncDatabase, folder: Path) -> None:
         self.store = EventStore(database, DataVersions(database))
         self.reference = ReferenceStore(database, DataVersions(database))
         self.folder = folder
@@ -69,7 +69,7 @@ class FileLoading:
 
 
 @pytest.fixture
-def loader(database: Database, tmp_path: Path) -> FileLoading:
+def loader(database: AsyncDatabase, tmp_path: Path) -> FileLoading:
     return FileLoading(database, tmp_path)
 
 
@@ -190,7 +190,7 @@ async def test_csv_does_not_change_appeals(loader: FileLoading) -> None:
     assert loader.failures == ["0.dat, record 2: There are more cells than columns."]
 
 
-async def test_taken_slugs_do_not_block_other_records(database: Database) -> None:
+async def test_taken_slugs_do_not_block_other_records(database: AsyncDatabase) -> None:
     store = EventStore(database, DataVersions(database))
     await store.upsert([make_event(id_, slug=f"s{id_}") for id_ in range(1, 31)])
     parsed: list[int] = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.documents import RECORD_OVERHEAD_BYTES, RecordCache, RecordShape
 from fieldgate.events.model import Event
 from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, SingleFlightCache
@@ -38,14 +38,14 @@ asked = st.tuples(
 class SearchHarness:
     """A database with events, and searches that read it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self.store = EventStore(database, DataVersions(database))
         self.reference = ReferenceStore(database, DataVersions(database))
         # One keeps records, another too few for a page, and one none: all make the same of them.
         self.readers = [self.reader(database, kept) for kept in (RECORD_CACHE_BYTES, 5000, 0)]
         self.held: dict[int, Event] = {}
 
-    def reader(self, database: Database, kept: int) -> EventSearch:
+    def reader(self, database: AsyncDatabase, kept: int) -> EventSearch:
         changes = DataVersions(database)
         return EventSearch(
             EventStore(database, changes),
@@ -91,7 +91,7 @@ class SearchHarness:
         max_size=4,
     )
 )
-async def test_search_equals_reference_search(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
+async def test_search_equals_reference_search(database: AsyncDatabase, steps: list[tuple]) -> None:  # type: ignore[type-arg]
     harness = SearchHarness(database)
     for written, gone, questions in steps:
         await harness.put(written)
@@ -102,7 +102,7 @@ async def test_search_equals_reference_search(database: Database, steps: list[tu
     await delete_events(harness.store, list(harness.held))
 
 
-async def test_every_filter_alone(database: Database) -> None:
+async def test_every_filter_alone(database: AsyncDatabase) -> None:
     """Each one keeps some of the events and leaves others out: none of them compares nothing with nothing."""
     harness = SearchHarness(database)
     await harness.put(varied_events())
@@ -120,7 +120,7 @@ async def test_every_filter_alone(database: Database) -> None:
     "filters", [{}, {"ordering": "num_affected"}, {"search": "round"}], ids=str
 )
 async def test_state_cannot_be_read_after_a_write(
-    database: Database, filters: dict[str, Any]
+    database: AsyncDatabase, filters: dict[str, Any]
 ) -> None:
     harness = SearchHarness(database)
     await harness.put(events_of_round(2))
@@ -135,7 +135,7 @@ async def test_state_cannot_be_read_after_a_write(
 
 
 async def test_changes_are_applied_in_several_steps(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.events.store.MAX_CHANGES_AT_ONCE", 1)
     monkeypatch.setattr(sys.modules["fieldgate.db.snapshot"], "BATCH_SIZE", 7)
@@ -151,7 +151,7 @@ async def test_changes_are_applied_in_several_steps(
     await harness.check(question)
 
 
-async def test_demo_events_are_replaced(database: Database) -> None:
+async def test_demo_events_are_replaced(database: AsyncDatabase) -> None:
     """They are deleted without a record, so that the index is loaded again."""
     harness = SearchHarness(database)
     await harness.store.upsert(events_of_round(2), is_demo=True)
@@ -177,7 +177,7 @@ async def _shown(events: EventSearch, **filters: Any) -> list[tuple[int, int | N
 
 
 async def test_answers_are_consistent_while_another_process_writes(
-    database: Database, database_url: str
+    database: AsyncDatabase, database_url: str
 ) -> None:
     rounds = 40
     changes = DataVersions(database)
@@ -205,7 +205,7 @@ async def test_answers_are_consistent_while_another_process_writes(
 
 
 async def test_reference_data_is_read_again_only_after_a_change(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: AsyncDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads = 0
     load = ReferenceStore._load

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.model import Event
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
@@ -64,7 +64,7 @@ def _to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def new_search(database: Database) -> EventSearch:
+def new_search(database: AsyncDatabase) -> EventSearch:
     versions = DataVersions(database)
     return EventSearch(EventStore(database, versions), ReferenceStore(database, versions), versions)
 
@@ -84,7 +84,7 @@ async def summary_of(search: EventSearch, filters: EventFilters | None = None) -
 class SummaryHarness(SearchHarness):
     """A database with events, and one search that reads it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         super().__init__(database)
         self.readers = self.readers[:1]
 
@@ -179,7 +179,7 @@ def in_order(events: Sequence[Event]) -> list[Event]:
         max_size=3,
     ),
 )
-async def test_summary_equals_sum_of_records(database: Database, steps: list[Any]) -> None:
+async def test_summary_equals_sum_of_records(database: AsyncDatabase, steps: list[Any]) -> None:
     harness = SummaryHarness(database)
     for events, gone, questions in steps:
         await harness.put(events)
@@ -206,7 +206,7 @@ def test_periods_have_no_gaps(interval: str, first: date, days: int) -> None:
         )
 
 
-async def test_first_and_last_year_of_the_calendar(database: Database) -> None:
+async def test_first_and_last_year_of_the_calendar(database: AsyncDatabase) -> None:
     """There is no day after the last one, and periods without events are left out where they would be thousands."""
     search = new_search(database)
     dates = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)

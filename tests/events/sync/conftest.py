@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fieldgate_client.retries import RetryPolicy
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.ingest.bulk_write import WriteFailure
 from fieldgate.events.model import District, Event, EventLink, KeyFigure, Visibility
 from fieldgate.events.store import EventStore
@@ -62,7 +62,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 class SyncTarget:
     """A database that is synchronized with another server."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AsyncDatabase) -> None:
         self.database = database
         self.store = EventStore(database, DataVersions(database))
         self.failures: list[str] = []
@@ -105,7 +105,7 @@ class SyncTarget:
 
 
 @pytest.fixture
-def target(database: Database) -> SyncTarget:
+def target(database: AsyncDatabase) -> SyncTarget:
     return SyncTarget(database)
 
 
@@ -122,7 +122,7 @@ def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def serve(database: Database) -> AsyncIterator[Service]:
+async def serve(database: AsyncDatabase) -> AsyncIterator[Service]:
     """Serve the synchronized database."""
     async with run_service(
         Settings(database_url=address_of(database), access_log=False)

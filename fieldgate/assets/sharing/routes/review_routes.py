@@ -16,7 +16,7 @@ from fieldgate.assets.sharing.review_files import MAX_FILE_ROWS, stream_review
 from fieldgate.assets.sharing.schemas import BATCH_PATH, TAG
 from fieldgate.assets.sharing.serializers import team_reference
 from fieldgate.assets.sharing.store import decode_filters
-from fieldgate.db import Database, now
+from fieldgate.db import AsyncDatabase, now
 from fieldgate.db.log import LogObject
 from fieldgate.errors import BadRequest
 from fieldgate.http.links import Link
@@ -78,7 +78,7 @@ async def assignment_review(
     language: Language,
     store: ReviewStore,
     logs: LogStore,
-    database: Database,
+    database: AsyncDatabase,
     exports: Exports,
 ) -> ListResult[ReviewRecord] | Response:
     filters = _parse_filters(query)

@@ -1,6 +1,6 @@
 """A database: SQLite in a file, or PostgreSQL.
 
-database = Database("sqlite:///data/fieldgate.db")
+database = AsyncDatabase("sqlite:///data/fieldgate.db")
 async with database.transaction() as connection:
     await connection.execute(users.insert().values(...))
 uid = await database.write(lambda connection: connection.execute(...).scalar_one())
@@ -65,7 +65,7 @@ _SQLITE_PRAGMAS = (
 )
 
 
-class Database:
+class AsyncDatabase:
     def __init__(
         self,
         database_url: str,
