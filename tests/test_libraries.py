@@ -18,6 +18,7 @@ from tests.processes import run_command
 # processes of the worker.
 OTHERS = (
     "asyncpg",
+    "psycopg",
     "sqlalchemy.dialects.postgresql",
     "httpx",
     "rich",
