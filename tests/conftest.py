@@ -1,5 +1,6 @@
 """Fixtures: services on SQLite and PostgreSQL; every response is validated against the OpenAPI document."""
 
+import asyncio
 import os
 import secrets
 import signal
@@ -23,6 +24,7 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build_app
 from fieldgate.db import AsyncDatabase, DataVersions
+from fieldgate.db.data_versions import MAX_STALENESS
 from fieldgate.http.application import Application
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
@@ -128,22 +130,33 @@ def _is_in(item: pytest.Item, paths: frozenset[str]) -> bool:
 
 
 class Service:
-    """A running service with a client and its account store.
+    """A running service with a client. `tests/data` makes its data.
 
-    Writes of a test with `data_versions` count as the service's own, so it sees them at once on both databases. On
+    What a test writes with `write_sql` counts as the service's own, so it sees it at once on both databases. On
     PostgreSQL it sees the writes of other processes a moment later.
     """
 
     def __init__(
-        self, app: Application, client: httpx.AsyncClient, database: AsyncDatabase
+        self,
+        app: Application,
+        client: httpx.AsyncClient,
+        database: AsyncDatabase,
+        database_url: str,
     ) -> None:
         self.app = app
         self.client = client
         self.database = database
+        self.database_url = database_url
         data_versions = app.app_context.services[DataVersions]
         assert isinstance(data_versions, DataVersions)
         self.data_versions = data_versions
         self.store = AccountStore(database, self.data_versions)
+
+    def expect_version(self, topic: str, version: int) -> None:
+        """Do not answer with data of before this version, which a test wrote."""
+        if not self.database.is_sqlite:
+            until = asyncio.get_running_loop().time() + MAX_STALENESS
+            self.data_versions._expected_versions[topic] = (version, until)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
         return await self.client.get(path, **options)
@@ -190,7 +203,7 @@ async def run_service(
             app.lifespan(),
             httpx.AsyncClient(transport=transport, base_url=base_url, event_hooks=hooks) as client,
         ):
-            yield Service(app, client, database)
+            yield Service(app, client, database, settings.database)
     finally:
         await database.close()
 
