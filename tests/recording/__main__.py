@@ -4,6 +4,8 @@ import argparse
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.recording import differences
@@ -16,17 +18,26 @@ from tests.recording.world import build, prepare
 from tests.recording.writes import record_writes
 
 
-def record(checkout_path: Path, file: Path, database_url: str = "", only: str = "") -> int:
-    """Record what a checkout answers; return the number of requests."""
+def record(
+    checkout_path: Path, file: Path, *, database_url: str, only: str, is_quick: bool
+) -> None:
+    """Record what a checkout answers."""
     start = time.monotonic()
+
+    def show(line: str) -> None:
+        sys.stderr.write(f"{checkout_path}: {time.monotonic() - start:4.0f} s, {line}\n")
+
     with (
         tempfile.TemporaryDirectory(prefix="recording-") as folder,
         new_database(database_url) as own_url,
     ):
         checkout = Checkout(checkout_path.resolve(), Path(folder), own_url)
-        _print(f"== {checkout_path}: the world")
+        show("the world")
         token = prepare(checkout, Path(folder))
-        with checkout.serve(), Recorder(checkout.base_url, file, only) as recorder:
+        with (
+            checkout.serve(),
+            Recorder(checkout.base_url, file, only=only, is_quick=is_quick) as recorder,
+        ):
             world = build(recorder, token)
             check_operations(recorder)
             for name, part in (
@@ -35,10 +46,24 @@ def record(checkout_path: Path, file: Path, database_url: str = "", only: str = 
                 ("writes", record_writes),
             ):
                 for step in part(world):
-                    seconds = time.monotonic() - start
-                    _print(f"{seconds:4.0f} s, {recorder.count:5} requests, {name}: {step}")
-            _print(f"{recorder.count} requests in {time.monotonic() - start:.0f} s")
-            return recorder.count
+                    show(f"{recorder.count:5} requests, {name}: {step}")
+            show(f"{recorder.count} requests in all")
+
+
+def compare(old: Path, new: Path, record_with_options: "partial[None]") -> int:
+    """Print the differences between two checkouts, which are recorded at the same time, or recordings of them."""
+    with tempfile.TemporaryDirectory(prefix="recording-") as folder, ProcessPoolExecutor() as pool:
+        files = []
+        recordings = []
+        for name, place in (("old", old), ("new", new)):
+            file = place
+            if place.is_dir():
+                file = Path(folder) / f"{name}.jsonl.gz"
+                recordings.append(pool.submit(record_with_options, place, file))
+            files.append(file)
+        for recording in recordings:
+            recording.result()
+        return diff(*files)
 
 
 def diff(old: Path, new: Path) -> int:
@@ -49,40 +74,39 @@ def diff(old: Path, new: Path) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.recording", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.recording",
+        description="Record what checkouts of the service answer, and compare.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, places in (
-        ("compare", ("old_checkout", "new_checkout")),
-        ("record", ("checkout", "file")),
-        ("diff", ("old_file", "new_file")),
-    ):
-        command = commands.add_parser(name)
-        for place in places:
-            command.add_argument(place, type=Path)
-        if name != "diff":
-            command.add_argument(
-                "--database-url", default="", help="a PostgreSQL server; default: SQLite"
-            )
-            command.add_argument(
-                "--only",
-                default="",
-                help="only operations with this text, such as 'GET /api/v2/event'",
-            )
+    compare_parser = commands.add_parser("compare", help="record two checkouts and compare them")
+    compare_parser.add_argument("old", type=Path, help="a checkout, or a recording of one")
+    compare_parser.add_argument("new", type=Path, help="a checkout, or a recording of one")
+    record_parser = commands.add_parser("record", help="record a checkout")
+    record_parser.add_argument("checkout", type=Path)
+    record_parser.add_argument("file", type=Path)
+    for command in (compare_parser, record_parser):
+        command.add_argument(
+            "--database-url", default="", help="a PostgreSQL server; default: SQLite"
+        )
+        command.add_argument(
+            "--only",
+            default="",
+            help="only operations with this text, such as 'GET /api/v2/event'",
+        )
+        command.add_argument(
+            "--quick",
+            action="store_true",
+            help="every operation, with fewer callers, languages and wrong values",
+        )
     options = parser.parse_args(arguments)
-    if options.command == "diff":
-        return diff(options.old_file, options.new_file)
-    if options.command == "record":
-        record(options.checkout, options.file, options.database_url, options.only)
-        return 0
-    with tempfile.TemporaryDirectory(prefix="recording-") as folder:
-        files = [Path(folder) / "old.jsonl.gz", Path(folder) / "new.jsonl.gz"]
-        for checkout, file in zip((options.old_checkout, options.new_checkout), files, strict=True):
-            record(checkout, file, options.database_url, options.only)
-        return diff(*files)
-
-
-def _print(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    record_with_options = partial(
+        record, database_url=options.database_url, only=options.only, is_quick=options.quick
+    )
+    if options.command == "compare":
+        return compare(options.old, options.new, record_with_options)
+    record_with_options(options.checkout, options.file)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Run the service of a checkout: its programs, with an empty database."""
 
-import asyncio
 import os
 import secrets
 import socket
@@ -10,10 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import httpx
+import psycopg
 
 START_SECONDS = 60
 STOP_SECONDS = 30
@@ -34,15 +34,13 @@ class Checkout:
         own = path / ".venv" / "bin" / "fieldgate"
         self._command = own if own.exists() else Path(sys.executable).parent / "fieldgate"
         self._folder = folder
-        self._environment = {
-            **{
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith("FIELDGATE_")
-            },
-            **SETTINGS,
-            "PYTHONPATH": f"{path}:{path / 'client'}",
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("FIELDGATE_")
         }
+        # Containers often set it. Then each of the programs would compile all modules again.
+        inherited.pop("PYTHONDONTWRITEBYTECODE", None)
+        own_path = f"{path}:{path / 'client'}"
+        self._environment = {**inherited, **SETTINGS, "PYTHONPATH": own_path}
         if database_url:
             self._environment["FIELDGATE_DATABASE_URL"] = database_url
         self.port = _free_port()
@@ -107,17 +105,16 @@ def new_database(server_url: str) -> Iterator[str]:
         yield ""
         return
     name = f"recording_{secrets.token_hex(6)}"
-    asyncio.run(_execute(server_url, f"CREATE DATABASE {name}"))
+    _execute(server_url, f"CREATE DATABASE {name}")
     try:
         yield urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
     finally:
-        asyncio.run(_execute(server_url, f"DROP DATABASE {name} WITH (FORCE)"))
+        _execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-async def _execute(server_url: str, statement: str) -> None:
-    connection = await asyncpg.connect(server_url)
-    await connection.execute(statement)
-    await connection.close()
+def _execute(server_url: str, statement: LiteralString) -> None:
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(statement)
 
 
 def _free_port() -> int:

@@ -12,6 +12,7 @@ import httpx
 from tests.recording.normalisation import Normaliser
 
 TIMEOUT_SECONDS = 60
+MAX_CONDITIONAL_ATTEMPTS = 10
 SHOWN_BODY_CHARS = 120
 RANDOM_FIELDS = frozenset({"csrf_token", "key", "id"})  # of page forms
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "recording"}
@@ -20,12 +21,15 @@ HEADERS = {"Accept-Encoding": "identity", "User-Agent": "recording"}
 class Recorder:
     """One connection, kept open. Requests are sent one after the other."""
 
-    def __init__(self, base_url: str, file: Path, only: str = "") -> None:
-        """`only`: leave out requests whose name does not have this text, except those that change something."""
+    def __init__(
+        self, base_url: str, file: Path, *, only: str = "", is_quick: bool = False
+    ) -> None:
+        """`only`: leave out operations whose name does not have this text. `is_quick`: send each in fewer ways."""
         self.client = httpx.Client(base_url=base_url, timeout=TIMEOUT_SECONDS, headers=HEADERS)
         self.normaliser = Normaliser()
         self.callers: dict[str, dict[str, str]] = {"anonymous": {}}
         self.count = 0
+        self.is_quick = is_quick
         self._only = only
         self._file = gzip.open(file, "wt", compresslevel=1)  # noqa: SIM115 -- closed in __exit__
         self._names: Counter[str] = Counter()
@@ -69,11 +73,31 @@ class Recorder:
         **body: Any,
     ) -> httpx.Response:
         """Send a request and write down the answer. Its name is the same in each recording of the same requests."""
-        shown = " ".join(
-            f"{name}: {value}" for name, value in (headers or {}).items() if name != "Cookie"
-        )
-        name = f"{method} {path} as {caller} {shown} {note} {_shown(body, self.normaliser)}"
-        response = self._request(caller, method, path, headers or {}, body)
+        headers = headers or {}
+        response = self._request(caller, method, path, headers, body)
+        shown = f"{_shown_headers(headers)} {note} {_shown(body, self.normaliser)}"
+        name = f"{method} {path} as {caller} {shown}"
+        self._write(name, method, template, response)
+        return response
+
+    def record_conditional(
+        self, caller: str, template: str, path: str, headers: Mapping[str, str]
+    ) -> None:
+        """Record a GET with the ETag that the same request was just given.
+
+        A page can show a time, such as "5 seconds ago". If the page changed in between, both are sent again.
+        """
+        for _ in range(MAX_CONDITIONAL_ATTEMPTS):
+            etag = self._request(caller, "GET", path, headers, {}).headers["etag"]
+            conditional = {**headers, "If-None-Match": etag}
+            response = self._request(caller, "GET", path, conditional, {})
+            has_changed = response.headers.get("etag") != etag
+            if not has_changed:
+                break
+        name = f"GET {path} as {caller} {_shown_headers(conditional)}"
+        self._write(name, "GET", template, response)
+
+    def _write(self, name: str, method: str, template: str, response: httpx.Response) -> None:
         name = " ".join(self.normaliser.text(name).split())
         self._names[name] += 1
         exchange = {
@@ -86,7 +110,6 @@ class Recorder:
         }
         self._file.write(json.dumps(exchange, ensure_ascii=False) + "\n")
         self.count += 1
-        return response
 
     def _request(
         self,
@@ -100,6 +123,10 @@ class Recorder:
         return self.client.request(
             method, path, headers={**self.callers[caller], **headers}, **body
         )
+
+
+def _shown_headers(headers: Mapping[str, str]) -> str:
+    return " ".join(f"{name}: {value}" for name, value in headers.items() if name != "Cookie")
 
 
 def _shown(body: Mapping[str, Any], normaliser: Normaliser) -> str:

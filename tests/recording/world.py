@@ -19,7 +19,7 @@ USERS = (
     "member", "recipient", "secretariat", "nepal",
 )  # fmt: skip
 # Callers with a session, as in a browser
-SESSIONS = ("owner", "viewer", "root", "team_admin")
+SESSIONS = ("owner", "viewer", "team_admin")  # and root
 INVITES = "/api/v2/project-ownership/invites/"
 SERVICE_ACCOUNTS = "/api/v2/service-accounts/"
 
@@ -133,6 +133,7 @@ def build(recorder: Recorder, token: str) -> World:
 
 def _create_users(world: World) -> None:
     send = world.recorder.send
+    _log_in(world, "root")  # a session costs no check of a password with each request
     for username in USERS:
         body: dict[str, Any] = {
             "username": username,
@@ -144,26 +145,24 @@ def _create_users(world: World) -> None:
             body["is_ifrc"] = True
         if username == "nepal":
             body["countries"] = ["NPL"]
-        send("anonymous", "POST", "/api/v2/users/", basic("root"), json=body)
+        send("root session", "POST", "/api/v2/users/", json=body)
     for username in USERS:
         token = send("anonymous", "POST", "/token/", basic(username))["token"]
         world.recorder.callers[username] = {"Authorization": f"Token {token}"}
         world.add(f"user_{username}", send(username, "GET", "/me/")["uid"])
     world.add("user_root", send("root", "GET", "/me/")["uid"])
     for username in SESSIONS:
-        world.recorder.client.cookies.clear()
-        response = world.recorder.client.post(
-            "/login/", data={"username": username, "password": PASSWORD}
-        )
-        cookies = "; ".join(f"{name}={value}" for name, value in response.cookies.items())
-        page = world.recorder.client.get(
-            "/account/", headers={"Cookie": cookies, "Accept": "text/html"}
-        ).text
-        csrf_token = page.split('name="csrf_token" value="', 1)[1].split('"', 1)[0]
-        world.recorder.callers[f"{username} session"] = {
-            "Cookie": cookies,
-            "X-CSRFToken": csrf_token,
-        }
+        _log_in(world, username)
+
+
+def _log_in(world: World, username: str) -> None:
+    client = world.recorder.client
+    client.cookies.clear()
+    response = client.post("/login/", data={"username": username, "password": PASSWORD})
+    cookies = "; ".join(f"{name}={value}" for name, value in response.cookies.items())
+    page = client.get("/account/", headers={"Cookie": cookies, "Accept": "text/html"}).text
+    csrf_token = page.split('name="csrf_token" value="', 1)[1].split('"', 1)[0]
+    world.recorder.callers[f"{username} session"] = {"Cookie": cookies, "X-CSRFToken": csrf_token}
 
 
 def _create_team(world: World) -> None:
@@ -176,14 +175,9 @@ def _create_team(world: World) -> None:
     )
     send("team_admin", "POST", f"/api/v2/teams/{uid}/members/", json={"users": ["member", "owner"]})
     body = {"username": "bot", "team": uid}
-    send("anonymous", "POST", SERVICE_ACCOUNTS, basic("team_admin"), json=body)
-    token = send(
-        "anonymous",
-        "POST",
-        f"{SERVICE_ACCOUNTS}bot/tokens/",
-        basic("team_admin"),
-        json={"name": "Sync"},
-    )
+    send("team_admin session", "POST", SERVICE_ACCOUNTS, json=body)
+    path = f"{SERVICE_ACCOUNTS}bot/tokens/"
+    token = send("team_admin session", "POST", path, json={"name": "Sync"})
     world.names["bot_token_id"] = token["url"].rstrip("/").rsplit("/", 1)[1]
     world.recorder.callers["bot"] = {"Authorization": f"Token {token['token']}"}
 
@@ -260,8 +254,6 @@ def _create_tokens(world: World) -> None:
     }
     for name, limit in limits.items():
         body = {"name": name, **limit}
-        token = world.recorder.send(
-            "anonymous", "POST", "/api/v2/account/tokens/", basic("owner"), json=body
-        )
+        token = world.recorder.send("owner session", "POST", "/api/v2/account/tokens/", json=body)
         world.recorder.callers[name] = {"Authorization": f"Token {token['token']}"}
         world.names["owner_token_id"] = token["url"].rstrip("/").rsplit("/", 1)[1]
