@@ -1,6 +1,5 @@
 """`fieldgate db copy`: move to another database."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,7 +9,7 @@ import click
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.cli.output import ProgressReporter, progress_bar
-from fieldgate.db import AsyncDatabase, metadata, sqlite_file
+from fieldgate.db import metadata, sqlite_file
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, shared_use
 
 
@@ -53,7 +52,7 @@ def copy_command(source: str, target: str, live: bool) -> None:
             _lock(locks, target_file, is_exclusive=True, advice="")
         steps = [""]
         with progress_bar(status=lambda: steps[-1], unit="rows copied") as show:
-            summary = asyncio.run(_copy(_url_of(source), _url_of(target), live, show, steps.append))
+            summary = _copy(_url_of(source), _url_of(target), live, show, steps.append)
     click.echo(f"{summary} in {time.monotonic() - began:.1f} s")
 
 
@@ -80,7 +79,7 @@ def _file_of(address: str) -> Path | None:
         raise click.ClickException(f"{address.partition('://')[0]}://…: {error}") from None
 
 
-async def _copy(
+def _copy(
     source: str, target: str, live: bool, show: ProgressReporter, on_step: Callable[[str], None]
 ) -> str:
     # Slow to import, and other commands do not need it. The modules with tables register them.
@@ -92,17 +91,10 @@ async def _copy(
     import fieldgate.reference.tables  # noqa: F401
     from fieldgate.db.copy_database import CopyError, copy_database
 
-    databases = (
-        AsyncDatabase(source, command_timeout=None),
-        AsyncDatabase(target, command_timeout=None),
-    )
     try:
-        result = await copy_database(
-            *databases, metadata.sorted_tables, live=live, on_progress=show, on_step=on_step
+        result = copy_database(
+            source, target, metadata.sorted_tables, live=live, on_progress=show, on_step=on_step
         )
     except CopyError as error:
         raise click.ClickException(str(error)) from None
-    finally:
-        for database in databases:
-            await database.close()
     return f"copied {result.rows} rows of {len(result.tables)} tables"

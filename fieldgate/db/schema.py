@@ -68,8 +68,7 @@ class UnsupportedSchema(DatabaseGone):
 
 async def current_revision(database: AsyncDatabase) -> str | None:
     """Return the revision of the database, None if it has no tables."""
-    async with database.read_transaction() as connection:
-        return await connection.run_sync(_read_revision)
+    return (await read_state(database)).revision
 
 
 def _read_revision(connection: Connection) -> str | None:
@@ -85,7 +84,13 @@ def _read_revision(connection: Connection) -> str | None:
 
 async def read_state(database: AsyncDatabase) -> SchemaState:
     """Return the schema of the database, and whether this release can use it."""
-    revision = await current_revision(database)
+    async with database.read_transaction() as connection:
+        return await connection.run_sync(state_of)
+
+
+def state_of(connection: Connection) -> SchemaState:
+    """Return the schema of the database of a connection."""
+    revision = _read_revision(connection)
     if revision is None:
         return SchemaState(SchemaStatus.EMPTY, None)
     if revision == REQUIRED_REVISION:
@@ -105,5 +110,5 @@ async def upgrade(database: AsyncDatabase) -> SchemaState:
         from fieldgate.db.migrations import run_migrations
 
         async with database.transaction() as connection:
-            await run_migrations(connection)
+            await connection.run_sync(run_migrations)
     return state

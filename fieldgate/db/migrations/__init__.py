@@ -6,7 +6,6 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 REVISION_FOLDERS = [str(Path(__file__).parent / "versions")]
 _LOCK = 0x0F1E1D6A7E  # any number, the same for every process that migrates
@@ -20,14 +19,10 @@ def _config() -> Config:
     return config
 
 
-async def run_migrations(connection: AsyncConnection) -> None:
+def run_migrations(connection: Connection) -> None:
     """Run all migrations that are missing, in the transaction of the caller. Concurrent calls wait for each other."""
-
-    def migrate(connection: Connection) -> None:
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-
     if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
-        await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    await connection.run_sync(migrate)
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
