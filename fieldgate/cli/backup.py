@@ -23,7 +23,8 @@ def backup(file: Path, force: bool, data: Path | None) -> None:
     the command prints how to use pg_dump.
     """
     # Here, as other commands do not need it.
-    from fieldgate.db.backup import BackupError, back_up
+    from fieldgate.db.backup import back_up
+    from fieldgate.db.backup_content import BackupError
 
     settings = load_settings(data)
     database = _require_sqlite(
@@ -56,10 +57,9 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
 
     FILE is checked before anything is replaced. On PostgreSQL the command prints how to use pg_restore.
     """
-    from fieldgate.db import (
-        restore as restoring,
-    )  # slow to import, and other commands do not need it
-    from fieldgate.db.backup import BackupError
+    # Slow to import, and other commands do not need it.
+    from fieldgate.db.backup_content import BackupError
+    from fieldgate.db.restore import restore as restore_file
 
     settings = load_settings(data)
     database = _require_sqlite(
@@ -69,7 +69,7 @@ def restore(file: Path, force: bool, data: Path | None) -> None:
         file,
     )
     try:
-        result = restoring.restore(file, database, overwrite=force)
+        result = restore_file(file, database, overwrite=force)
     except BackupError as error:
         raise click.ClickException(str(error)) from None
     except (OSError, sqlite3.Error) as error:

@@ -14,17 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from fieldgate.db.backup import (
-    BackupContent,
-    BackupError,
-    check_content,
-    is_compressed,
-    partial_file,
-    sync_to_disk,
-    unpack,
-)
+from fieldgate.db.backup_compression import is_compressed, unpack
+from fieldgate.db.backup_content import BackupContent, BackupError, check_content
 from fieldgate.db.data_versions import IDENTITY_TOPIC
 from fieldgate.db.database_identity import remove_marker, write_marker
+from fieldgate.db.partial_file import partial_file, publish, sync_to_disk
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.tables import Timestamp, now
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use
@@ -61,11 +55,10 @@ def restore(backup: Path, database: Path, *, overwrite: bool) -> RestoreResult:
                 )
             _raise_versions(unpacked, [*_TOPICS, *_topics(database)])
             _copy_mode(database, unpacked)
-            sync_to_disk(unpacked)
+            sync_to_disk(unpacked)  # before anything is replaced
             replaced = _put_aside(database)
             remove_marker(database)  # until the new one is in place, either database is accepted
-            unpacked.replace(database)
-            sync_to_disk(database.parent)
+            publish(unpacked, database)
             write_marker(database, content.database_id)
     except DatabaseInUse:
         raise BackupError(

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from fieldgate.db.backup import last_backup
 from fieldgate.db.database_identity import UnexpectedDatabase, check_marker, read_identity
+from fieldgate.db.last_backup import last_backup
 from fieldgate.doctor.findings import Finding, error, ok, warning
 from fieldgate.runtime.process_limits import fitting_connections
 from fieldgate.settings import MEBIBYTE, Settings

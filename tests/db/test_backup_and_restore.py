@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase
-from fieldgate.db.backup import BackupError, BackupResult, back_up, last_backup
+from fieldgate.db.backup import BackupResult, back_up
+from fieldgate.db.backup_content import BackupError
+from fieldgate.db.last_backup import last_backup
 from fieldgate.db.restore import restore
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.db.use_lock import shared_use

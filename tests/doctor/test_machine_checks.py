@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from fieldgate.db import AsyncDatabase, now
-from fieldgate.db.backup import BackupRecord
 from fieldgate.db.database_identity import write_marker
+from fieldgate.db.last_backup import BackupRecord
 from fieldgate.doctor import machine_checks
 from fieldgate.doctor.findings import Finding, Level
 from fieldgate.doctor.machine_checks import (
