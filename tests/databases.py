@@ -14,6 +14,7 @@ from sqlalchemy import make_url, text
 
 from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase
 from fieldgate.db.schema import upgrade
+from tests.data.sql import UsesDatabase, first_value
 
 _sqlite_templates: list[bytes] = []
 _postgres_templates: dict[str, str] = {}
@@ -24,6 +25,13 @@ async def prepare_database(database: AsyncDatabase) -> None:
     if database.is_sqlite:
         _copy_template(await _sqlite_template(), Path(str(database.url.database)))
     await upgrade(database)
+
+
+async def create_database(database_url: str) -> None:
+    """Create the tables of a new database, and its file if it is of SQLite."""
+    database = AsyncDatabase(database_url)
+    await prepare_database(database)
+    await database.close()
 
 
 def address_of(database: AsyncDatabase) -> str:
@@ -50,14 +58,12 @@ async def postgres_database(address: str, is_empty: bool) -> AsyncIterator[str]:
     await connection.close()
 
 
-async def wait_for_locks(database: AsyncDatabase, tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def wait_for_locks(database: str | UsesDatabase, tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Until each task is done or waits for a lock of PostgreSQL."""
     waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-    async with asyncio.timeout(30), database.read_transaction() as connection:
-        while (await connection.execute(waiting)).scalar_one() + sum(
-            task.done() for task in tasks
-        ) < len(tasks):
-            await connection.execute(text("SELECT pg_stat_clear_snapshot()"))
+    async with asyncio.timeout(30):
+        while first_value(database, waiting) + sum(task.done() for task in tasks) < len(tasks):
+            await asyncio.sleep(0.005)
 
 
 def _copy_template(content: bytes, file: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.processes import ServerProcess, run_command
 
 HERE = Path(__file__).parent

@@ -16,25 +16,18 @@ from typing import Any, TypeVar
 import httpx
 
 from fieldgate.accounts.service_accounts import MAX_OWNED
-from fieldgate.accounts.sign_on.identities import IdentityStore
-from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.app import operations
-from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
-from fieldgate.events.store import EventStore
 from fieldgate.http.operations import AssetLimit
-from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.identity import OPERATOR, Scope
-from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.store import ImportStore
+from fieldgate.identity import Scope
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import parse_upload
-from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
-from tests.conftest import FAST_HASHER, PASSWORD, Service, run_service
-from tests.events.event_service import make_event
+from tests.conftest import Service, run_service
+from tests.data.accounts import PASSWORD, create_token, link_identity, set_password, token_id
+from tests.data.assets import add_version
+from tests.data.sql import write_sql
 from tests.imports.workbooks import xlsx
 
 T = TypeVar("T")
@@ -109,7 +102,8 @@ class MatrixContext:
         await self.world.create_team(self.callers["stranger"])
         for kind in ASSET_KINDS:
             self._shared_assets[kind] = await self.create_asset(kind)
-        await EventStore(self.service.database, self.service.data_versions).upsert([make_event(1)])
+        answer = await self.request("superuser", "PUT", "/api/v2/event/1/", json=_EVENT)
+        assert answer.status_code == 201, answer.text
         await self.world.disable(self.callers["disabled"])
 
     @property
@@ -176,21 +170,15 @@ class MatrixContext:
         return asset
 
     async def _attach_file(self, asset: WorldAsset) -> None:
-        async with self.service.database.transaction() as connection:
+        with write_sql(self.service) as connection:
             file = files.insert().values(name="household.xlsx", data=b"PK").returning(files.c.id)
-            file_id = (await connection.execute(file)).scalar_one()
-            await connection.execute(
+            file_id = connection.execute(file).scalar_one()
+            connection.execute(
                 versions.update().where(versions.c.asset_id == asset.id).values(file_id=file_id)
             )
 
     async def add_version(self, asset: WorldAsset) -> None:
-        store = AssetStore(self.service.database, self.service.data_versions)
-        async with self.service.database.transaction() as connection:
-            row = await store.find(connection, asset.uid)
-            assert row is not None
-            await store.add_version(
-                connection, row, NewVersion(content={"survey": []}, summary={"row_count": 0})
-            )
+        add_version(self.service, asset.uid, {"survey": []}, summary={"row_count": 0})
 
     async def version_url(self, asset: WorldAsset) -> str:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
@@ -212,10 +200,8 @@ class MatrixContext:
         user = self.callers[caller]
         self.service.client.cookies.clear()
         auth = None if caller == "anonymous" else httpx.BasicAuth(user.username, PASSWORD)
-        async with (
-            self.service.database.transaction() as connection
-        ):  # failures of earlier calls do not add up
-            await connection.execute(login_attempts.delete())
+        with write_sql(self.service) as connection:  # failures of earlier calls do not add up
+            connection.execute(login_attempts.delete())
         return await self.service.request(method, path, auth=auth, **options)
 
 
@@ -304,9 +290,7 @@ def on_import(suffix: str = "", method: str = "GET", **options: Any) -> Call:
 
 async def _create_import(context: MatrixContext) -> str:
     """Create an import of the owner that ended with a problem and a question."""
-    request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
-    store = ImportStore(context.service.database, context.service.data_versions)
-    uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
+    uid = str((await _post_import(context, "owner")).json()["uid"])
     message = {"text": "x", "values": {}}
     problem = {
         "sheet": "survey",
@@ -316,8 +300,8 @@ async def _create_import(context: MatrixContext) -> str:
         "message": message,
     }
     messages = {"updated": [], "error": message, "error_type": "form_exists", "problems": [problem]}
-    async with context.service.database.transaction() as connection:
-        await connection.execute(
+    with write_sql(context.service, "imports") as connection:
+        connection.execute(
             imports.update().where(imports.c.uid == uid).values(status="error", messages=messages)
         )
     return uid
@@ -410,7 +394,7 @@ async def _delete_in_bulk(context: MatrixContext, caller: str) -> httpx.Response
 
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     if caller not in ("anonymous", "disabled"):
-        await context.service.store.issue_token(context.callers[caller].id, IssuedBy.HTTP, None)
+        create_token(context.service, context.callers[caller].id, issued_by="http")
     return await context.request_with_password(caller, "DELETE", "/token/")
 
 
@@ -469,10 +453,12 @@ def on_service_account(method: str, path: str = "", **options: Any) -> dict[str,
     def by(*, has_password: bool) -> Call:
         async def call(context: MatrixContext, caller: str) -> httpx.Response:
             async def create() -> tuple[str, int]:
-                store, name = context.service.store, f"bot_{secrets.token_hex(4)}"
                 owner = await context.find_team_for_accounts()
-                bot_id = await store.create_user(NewUser(username=name, owner_id=owner.id))
-                return name, (await store.create_token(bot_id, IssuedBy.HTTP, None)).id
+                name, bot_id = await context.service.create_user(
+                    f"bot_{secrets.token_hex(4)}", password_hash="", owner_id=owner.id
+                )
+                token = create_token(context.service, bot_id, issued_by="http")
+                return name, token_id(context.service, token)
 
             async def request(account: tuple[str, int]) -> httpx.Response:
                 name, token_id = account
@@ -582,19 +568,17 @@ async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
 
 async def _user_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     username, user_id = await context.service.create_user()
-    token_id = (await context.service.store.create_token(user_id, IssuedBy.HTTP, None)).id
-    return await context.request(caller, "DELETE", f"/api/v2/users/{username}/tokens/{token_id}/")
+    token = create_token(context.service, user_id, issued_by="http")
+    path = f"/api/v2/users/{username}/tokens/{token_id(context.service, token)}/"
+    return await context.request(caller, "DELETE", path)
 
 
 async def _account_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
-    token_id = 0
+    number = 0
     if caller not in ("anonymous", "disabled"):
-        token_id = (
-            await context.service.store.create_token(
-                context.callers[caller].id, IssuedBy.HTTP, None
-            )
-        ).id
-    return await context.request(caller, "DELETE", f"/api/v2/account/tokens/{token_id}/")
+        token = create_token(context.service, context.callers[caller].id, issued_by="http")
+        number = token_id(context.service, token)
+    return await context.request(caller, "DELETE", f"/api/v2/account/tokens/{number}/")
 
 
 async def _account_identity_deletion(context: MatrixContext, caller: str) -> httpx.Response:
@@ -603,11 +587,9 @@ async def _account_identity_deletion(context: MatrixContext, caller: str) -> htt
             caller, "DELETE", "/api/v2/account/identities/1/"
         )
     user = context.callers[caller]
-    store = IdentityStore(context.service.database)
-    await store.link(user.id, "https://login.example", user.username, by=OPERATOR)
-    [row] = (await store.list_of(user.id, PageRequest(limit=1, offset=0))).rows
+    number = link_identity(context.service, user.id, "https://login.example", user.username)
     return await context.request_with_password(
-        caller, "DELETE", f"/api/v2/account/identities/{row.id}/"
+        caller, "DELETE", f"/api/v2/account/identities/{number}/"
     )
 
 
@@ -615,16 +597,12 @@ async def _account_password_change(context: MatrixContext, caller: str) -> httpx
     body = {"current_password": PASSWORD, "new_password": "battery staple"}
     response = await context.request(caller, "POST", "/api/v2/account/password/", json=body)
     if caller != "anonymous":  # later calls use the usual one
-        await context.service.store.set_password(
-            context.callers[caller].username, FAST_HASHER.hash(PASSWORD)
-        )
+        set_password(context.service, context.callers[caller].username, PASSWORD)
     return response
 
 
 async def _event_deletion(context: MatrixContext, caller: str) -> httpx.Response:
-    await EventStore(context.service.database, context.service.data_versions).upsert(
-        [make_event(2)]
-    )
+    await context.request("superuser", "PUT", "/api/v2/event/2/", json=_EVENT)
     return await context.request(caller, "DELETE", "/api/v2/event/2/")
 
 

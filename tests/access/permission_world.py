@@ -10,23 +10,26 @@ from typing import Any
 import msgspec
 from sqlalchemy import select
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME, users
-from fieldgate.accounts.teams import TeamStore
 from fieldgate.assets.authorization import Assignment, AssignmentScope
 from fieldgate.assets.sharing.store import decode_filters
-from fieldgate.assets.store import TOPIC, AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
-from fieldgate.assets.trash import Trash
 from fieldgate.db import new_uid, now
-from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import RuleViolation
 from fieldgate.permissions.rules import RuleOutcome
 from fieldgate.permissions.submission_filters import Filters
-from tests.accounts.disabled_users import disable_user
 from tests.conftest import Service
+from tests.data.accounts import (
+    another_superuser,
+    create_team,
+    create_token,
+    disable_user,
+    enable_user,
+)
+from tests.data.assets import create_asset
+from tests.data.sql import first_value, read_sql, write_sql
 
 SAMPLE_FILTERS: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
 
@@ -58,17 +61,15 @@ class WorldAsset(msgspec.Struct):
 class PermissionWorld:
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.store = AssetStore(service.database, service.data_versions)
         self.users: list[WorldUser] = []
         self.teams: list[WorldUser] = []
         self.members: dict[int, set[int]] = defaultdict(set)  # ids of teams by user id
         self.assets: list[WorldAsset] = []
         self.deleted: list[WorldAsset] = []
-        self.trash = Trash(service.database, service.data_versions, days=30)
 
     async def create_user(self, **details: Any) -> WorldUser:
         username, user_id = await self.service.create_user(**details)
-        token = await self.service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+        token = create_token(self.service, user_id)
         created = WorldUser(
             user_id,
             username,
@@ -79,53 +80,58 @@ class PermissionWorld:
         return created
 
     async def create_team(self, admin: WorldUser, *members: WorldUser) -> WorldUser:
-        store = TeamStore(
-            self.service.database, self.service.data_versions, self.trash.log_deleted_teams
-        )
-        user = User(id=admin.id, username=admin.username, is_superuser=admin.is_superuser)
-        uid = await store.create(user, f"Team {len(self.teams)}", "")
-        await store.add_members(user, uid, [each.username for each in members], "member")
-        async with self.service.database.read_transaction() as connection:
-            row = (await connection.execute(select(users).where(users.c.uid == uid))).one()
+        names = [member.username for member in members]
+        uid = await create_team(self.service, admin.headers, f"Team {len(self.teams)}", names)
+        with read_sql(self.service) as connection:
+            row = connection.execute(select(users).where(users.c.uid == uid)).one()
         self.teams.append(WorldUser(row.id, row.username, uid=uid))
         for each in (admin, *members):
             self.members[each.id].add(row.id)
         return self.teams[-1]
 
     async def disable(self, user: WorldUser) -> None:
-        await disable_user(self.service.store, user.username)
+        await disable_user(self.service, user.username)
         user.is_disabled = True
 
     async def enable(self, user: WorldUser) -> None:
         """Enable a user, with a new token: disabling revoked the one before."""
-        await self.service.store.enable_user(user.username)
+        await enable_user(self.service, user.username)
         user.is_disabled = False
-        token = await self.service.store.issue_token(user.id, IssuedBy.COMMAND, None)
+        token = create_token(self.service, user.id)
         user.headers["Authorization"] = f"Token {token}"
 
     async def create_asset(
         self, owner: WorldUser, asset_type: str = "survey", parent: WorldAsset | None = None
     ) -> WorldAsset:
-        new = NewAsset(
-            owner_id=owner.id,
-            asset_type=asset_type,
+        uid = create_asset(
+            self.service,
+            owner.id,
+            asset_type,
             name=f"{asset_type} {len(self.assets)}",
-            content={},
             summary={"row_count": 0, "languages": []},
             xform="<xform/>" if asset_type == "survey" else None,
-            parent_id=None if parent is None else parent.id,
+            collection=None if parent is None else parent.uid,
         )
-        async with self.service.database.transaction() as connection:
-            [(asset_id, uid)] = await self.store.create(connection, [new])
-            await self.service.data_versions.bump(connection, TOPIC)
+        asset_id = first_value(self.service, select(assets.c.id).where(assets.c.uid == uid))
         created = WorldAsset(asset_id, uid, asset_type, owner, parent)
         self.assets.append(created)
         return created
 
+    async def delete(self, asset: WorldAsset) -> None:
+        """Move an asset to the trash, for an owner who may be disabled."""
+        async with another_superuser(self.service) as superuser:
+            answer = await self.service.request("DELETE", asset.path, auth=superuser)
+        assert answer.status_code == 204, answer.text
+
+    async def restore(self, asset: WorldAsset) -> None:
+        async with another_superuser(self.service) as superuser:
+            answer = await self.service.request("POST", f"{asset.path}undelete/", auth=superuser)
+        assert answer.status_code == 200, answer.text
+
     async def register_asset(self, uid: str, owner: WorldUser) -> WorldAsset:
         """Add an asset that exists already."""
-        async with self.service.database.read_transaction() as connection:
-            row = (await connection.execute(select(assets).where(assets.c.uid == uid))).one()
+        with read_sql(self.service) as connection:
+            row = connection.execute(select(assets).where(assets.c.uid == uid)).one()
         created = WorldAsset(row.id, uid, row.asset_type, owner)
         self.assets.append(created)
         return created
@@ -160,8 +166,8 @@ class PermissionWorld:
 
     async def _load_rows(self, asset: WorldAsset) -> dict[int, list[Assignment]]:
         found: dict[int, list[Assignment]] = defaultdict(list)
-        async with self.service.database.read_transaction() as connection:
-            for row in await connection.execute(
+        with read_sql(self.service) as connection:
+            for row in connection.execute(
                 select(assignments).where(assignments.c.asset_id == asset.id)
             ):
                 if row.expires_at is None or row.expires_at > now():
@@ -187,14 +193,11 @@ class PermissionWorld:
             for permission, is_denied, ends in values
         ]  # fmt: skip
         here = (assignments.c.asset_id == asset.id) & (assignments.c.user_id == user.id)
-        async with self.service.database.transaction() as connection:
-            await connection.execute(
-                select(assets.c.id).where(assets.c.id == asset.id).with_for_update()
-            )
-            await connection.execute(assignments.delete().where(here))
+        with write_sql(self.service, "assets") as connection:
+            connection.execute(select(assets.c.id).where(assets.c.id == asset.id).with_for_update())
+            connection.execute(assignments.delete().where(here))
             if rows:
-                await connection.execute(assignments.insert(), rows)
-            await self.service.data_versions.bump(connection, TOPIC)
+                connection.execute(assignments.insert(), rows)
 
 
 async def generate_world(service: Service, seed: int) -> PermissionWorld:

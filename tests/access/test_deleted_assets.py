@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from fieldgate.app import operations
-from fieldgate.identity import User
 from tests.access.matrix import PRIVATE, MatrixContext, calls_of
 from tests.access.permission_world import WorldAsset
 from tests.conftest import StartService, nightly_only
@@ -22,7 +21,7 @@ class TrashContext(MatrixContext):
             asset = self._shared_assets[kind] = await super().create_asset(kind)
             self.version = await super().version_url(asset)
             self.assignments = await super().list_assignments(asset)
-            await self.world.trash.delete(User(id=self.owner.id), asset.uid)
+            await self.world.delete(asset)
         return self._shared_assets[kind]
 
     async def version_url(self, asset: WorldAsset) -> str:

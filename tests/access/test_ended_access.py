@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import BigInteger, literal, type_coerce
 
 from fieldgate.assets.authorization import AssignmentScope
-from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assignments
 from fieldgate.db import Timestamp, now
 from fieldgate.permissions import rules
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, generate_world
 from tests.access.test_visibility_sql import how_shared, is_in_list
 from tests.conftest import Service, StartService, nightly_only
+from tests.data.sql import write_sql
 
 PATH = "/api/v2/assets/"
 
@@ -22,20 +22,19 @@ PATH = "/api/v2/assets/"
 async def end_all(service: Service) -> None:
     """Let all assignments end now: no version is raised."""
     moment = now()
-    async with service.database.transaction() as connection:
+    with write_sql(service) as connection:
         end = moment.replace(
             microsecond=moment.microsecond // 1000 * 1000
         )  # the clock of SQLite has milliseconds
-        await connection.execute(assignments.update().values(expires_at=end))
+        connection.execute(assignments.update().values(expires_at=end))
 
 
 async def let_an_hour_pass(service: Service) -> None:
     """Move all ends towards the past."""
-    async with service.database.transaction() as connection:
+    with write_sql(service, "assets") as connection:
         hour = literal(timedelta(hours=1) // timedelta(microseconds=1), BigInteger)
         moved = type_coerce(type_coerce(assignments.c.expires_at, BigInteger) - hour, Timestamp)
-        await connection.execute(assignments.update().values(expires_at=moved))
-        await service.data_versions.bump(connection, TOPIC)
+        connection.execute(assignments.update().values(expires_at=moved))
 
 
 def scope_at(scope: AssignmentScope, moment: datetime) -> AssignmentScope:

@@ -8,13 +8,14 @@ import httpx
 import pytest
 from sqlalchemy import Row, select, text
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
 from fieldgate.db import now
 from fieldgate.db.log import ACCESS, EVENTS, PROJECT, USERS, log
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from tests.access.matrix import CALLS, PRIVATE, PUBLIC, SHARING, Call, MatrixContext, calls_of
-from tests.conftest import PASSWORD, StartService
+from tests.conftest import StartService
+from tests.data.accounts import PASSWORD, create_session
+from tests.data.sql import read_sql, write_sql
 
 SECRET = re.compile(r"fg[ti]_\w{20,}")
 Entry = tuple[str, str, str]  # type, action, and what kind of object
@@ -118,19 +119,17 @@ async def _transfer(context: MatrixContext, caller: str) -> httpx.Response:
 
 async def _end_sessions_of_user(context: MatrixContext, caller: str) -> httpx.Response:
     user = await context.world.create_user()
-    await context.service.store.issue_token(user.id, IssuedBy.SESSION, None)
+    create_session(context.service, user.id)
     return await context.request(caller, "DELETE", f"/api/v2/users/{user.username}/sessions/")
 
 
 async def _end_sessions(context: MatrixContext, caller: str) -> httpx.Response:
-    await context.service.store.issue_token(context.callers[caller].id, IssuedBy.SESSION, None)
+    create_session(context.service, context.callers[caller].id)
     return await context.request(caller, "DELETE", "/api/v2/account/sessions/")
 
 
 async def _log_out(context: MatrixContext, caller: str) -> httpx.Response:
-    session = await context.service.store.issue_token(
-        context.callers[caller].id, IssuedBy.SESSION, None
-    )
+    session = create_session(context.service, context.callers[caller].id)
     headers = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     page = (await context.service.get("/account/", headers=headers)).text
     found = re.search(r'name="csrf_token" value="([^"]+)"', page)
@@ -196,9 +195,9 @@ async def context(start: StartService, database_url: str) -> AsyncIterator[Matri
 async def logged(context: MatrixContext, answer: httpx.Response) -> Sequence[Row[Any]]:
     """The entries of one request. The next one is not counted in a row of the same minute."""
     query = select(log).where(log.c.request_id == answer.headers["x-request-id"]).order_by(log.c.id)
-    async with context.service.database.transaction() as connection:
-        await connection.execute(log.update().values(minute_key=None))
-        return (await connection.execute(query)).all()
+    with write_sql(context.service) as connection:
+        connection.execute(log.update().values(minute_key=None))
+        return connection.execute(query).all()
 
 
 def test_every_operation_that_writes_has_a_row() -> None:
@@ -331,13 +330,13 @@ async def test_downloads_of_a_minute_are_counted(
     asset = context.shared_asset(PUBLIC)
     for caller in ("viewer", "viewer", "anonymous", "anonymous", "viewer"):
         assert (await context.request(caller, "GET", f"{asset.path}xform/")).status_code == 200
-    async with context.service.database.read_transaction() as connection:
+    with read_sql(context.service) as connection:
         query = (
             select(log)
             .where(log.c.object_uid == asset.uid, log.c.action == "export")
             .order_by(log.c.times)
         )
-        anonymous, viewer = (await connection.execute(query)).all()
+        anonymous, viewer = connection.execute(query).all()
     assert (anonymous.user_id, anonymous.username, anonymous.ip_address, anonymous.times) == (
         None,
         "",
@@ -353,9 +352,9 @@ async def test_log_that_cannot_be_written(start: StartService) -> None:
         context = MatrixContext(service)
         await context.set_up()
         asset = context.shared_asset(PRIVATE)
-        async with service.database.transaction() as connection:
+        with write_sql(service) as connection:
             refuse = "CREATE TRIGGER refuse BEFORE INSERT ON log BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
-            await connection.execute(text(refuse))
+            connection.execute(text(refuse))
         assert (await context.request("owner", "GET", f"{asset.path}xform/")).status_code == 200
         name = (await context.request("owner", "GET", asset.path)).json()["name"]
         assert (

@@ -7,17 +7,15 @@ import httpx
 import msgspec
 import pytest
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
 from fieldgate.events.model import Visibility
-from fieldgate.events.store import EventStore
 from fieldgate.http.operations import AssetLimit, Operation, Routes
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Scope, TokenLimits
+from fieldgate.identity import Scope
 from tests.access.matrix import IN_COLLECTION, PRIVATE, PUBLIC, MatrixContext, calls_of
 from tests.access.test_log_of_writes import CALLERS, OTHER_CALLS
-from tests.conftest import PASSWORD, StartService
-from tests.events.event_service import make_event
+from tests.conftest import StartService
+from tests.data.accounts import PASSWORD, create_token
 from tests.imports.workbooks import xlsx
 
 SCOPES = frozenset(each.value for each in Scope if each not in (Scope.NONE, Scope.ALL))
@@ -36,11 +34,8 @@ async def context(start: StartService, database_url: str) -> AsyncIterator[Matri
 
 async def limited(context: MatrixContext, caller: str, **limits: Any) -> dict[str, str]:
     """Headers with a new token of a caller."""
-    store, user = context.service.store, context.callers[caller]
-    created = await store.create_token(
-        user.id, IssuedBy.COMMAND, None, limits=TokenLimits(**limits)
-    )
-    return {"Authorization": f"Bearer {created.value}"}
+    token = create_token(context.service, context.callers[caller].id, **limits)
+    return {"Authorization": f"Bearer {token}"}
 
 
 def sample_path(operation: Operation, uid: str = "x") -> str:
@@ -272,8 +267,13 @@ async def test_a_superusers_limited_token_writes_nothing_else(context: MatrixCon
 
 async def test_a_superusers_limited_token_reads_what_others_read(context: MatrixContext) -> None:
     own, service = context.shared_asset(PRIVATE), context.service
-    hidden = make_event(2, visibility=Visibility.SECRETARIAT)
-    await EventStore(service.database, service.data_versions).upsert([hidden])
+    hidden = {
+        "name": "Hidden",
+        "disaster_start_date": "2026-07-14",
+        "visibility": int(Visibility.SECRETARIAT),
+    }
+    answer = await context.request("superuser", "PUT", "/api/v2/event/2/", json=hidden)
+    assert answer.status_code == 201, answer.text
     headers = await limited(context, "superuser", assets=frozenset({own.uid}))
     everything, disabled = (
         context.callers["superuser"].headers,

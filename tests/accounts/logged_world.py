@@ -5,7 +5,8 @@ from typing import Any
 import httpx
 
 from tests.access.permission_world import PermissionWorld
-from tests.conftest import PASSWORD, Service
+from tests.conftest import Service
+from tests.data.accounts import PASSWORD
 
 AGENT = {"User-Agent": "Browser of Amina", "X-Forwarded-For": "6.6.6.6", "X-Request-Id": "forged"}
 

@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from fieldgate.accounts.login_throttle import PAIR_POLICY
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD, create_token
 
 ACCOUNT = "/api/v2/account/"
 TOKENS, SESSIONS, PASSWORD_PATH = f"{ACCOUNT}tokens/", f"{ACCOUNT}sessions/", f"{ACCOUNT}password/"
@@ -23,8 +23,8 @@ def with_token(token: str) -> dict[str, str]:
 
 async def in_session(service: Service, user_id: int) -> dict[str, str]:
     """Headers of a request in a new browser session, with its CSRF token."""
-    session = await service.store.issue_token(
-        user_id, IssuedBy.SESSION, datetime.now(UTC) + timedelta(days=1)
+    session = create_token(
+        service, user_id, issued_by="session", expires_at=datetime.now(UTC) + timedelta(days=1)
     )
     return {"Cookie": f"{SESSION_COOKIE.decode()}={session}", "X-CSRFToken": csrf_token(session)}
 
@@ -54,7 +54,7 @@ async def test_account_of_the_caller(service: Service) -> None:
 
 async def test_token_is_created_listed_used_and_revoked(service: Service) -> None:
     _, user_id = await service.create_user()
-    command = await service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+    command = create_token(service, user_id)
     headers = await in_session(service, user_id)
     body = {"name": "  Power BI ", "lifetime_days": 7}
     created = await service.client.post(TOKENS, json=body, headers=headers)
@@ -84,7 +84,7 @@ async def test_token_is_created_listed_used_and_revoked(service: Service) -> Non
 
 async def test_token_cannot_create_a_token(service: Service) -> None:
     username, user_id = await service.create_user()
-    token = await service.store.issue_token(user_id, IssuedBy.HTTP, None)
+    token = create_token(service, user_id, issued_by="http")
     refused = await service.client.post(TOKENS, json={"name": "x"}, headers=with_token(token))
     assert refused.status_code == 403
     allowed = await service.client.post(
@@ -137,7 +137,7 @@ async def test_ending_all_other_sessions(service: Service) -> None:
     _, user_id = await service.create_user()
     sessions = [await in_session(service, user_id) for _ in range(3)]
     stranger = await in_session(service, (await service.create_user())[1])
-    token = await service.store.issue_token(user_id, IssuedBy.HTTP, None)
+    token = create_token(service, user_id, issued_by="http")
     listed = (await service.get(SESSIONS, headers=sessions[1])).json()["results"]
     assert [each["is_current"] for each in listed] == [False, True, False]
     assert (await service.request("DELETE", SESSIONS, headers=sessions[1])).status_code == 204
@@ -149,7 +149,7 @@ async def test_ending_all_other_sessions(service: Service) -> None:
 async def test_password_change_ends_other_sessions(service: Service) -> None:
     username, user_id = await service.create_user()
     sessions = [await in_session(service, user_id) for _ in range(2)]
-    token = await service.store.issue_token(user_id, IssuedBy.HTTP, None)
+    token = create_token(service, user_id, issued_by="http")
     body = {"current_password": PASSWORD, "new_password": NEW_PASSWORD}
     answer = await service.client.post(PASSWORD_PATH, json=body, headers=sessions[0])
     assert (answer.status_code, answer.json()) == (200, {"sessions_ended": 1})

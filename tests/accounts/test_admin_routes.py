@@ -14,7 +14,8 @@ from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
 from fieldgate.pagination import PageRequest
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldUser
-from tests.conftest import BASE_URL, FAST_HASHER, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import FAST_HASHER, PASSWORD, create_session, find_user
 
 PATH = "/api/v2/users/"
 
@@ -125,7 +126,7 @@ async def test_tokens_create_no_credentials(admin: Admin) -> None:
         assert (
             await admin.service.client.post(path, json=body, headers=headers)
         ).status_code == 403
-    session = await admin.service.store.issue_token(admin.root.id, IssuedBy.SESSION, None)
+    session = create_session(admin.service, admin.root.id)
     cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     assert (
         await admin.service.client.post(f"{PATH}amina/invitation/", headers=cookie)
@@ -286,7 +287,7 @@ async def test_list_of_all_users(admin: Admin) -> None:
     assert await names("status=all&search=diallo") == ["Amina", "carl"]
     assert await names("status=all&search=dial%25o") == []
     assert (await admin.send("GET", f"{PATH}?status=other")).status_code == 400
-    await admin.service.store.issue_token(admin.amina.id, IssuedBy.SESSION, None)
+    create_session(admin.service, admin.amina.id)
     assert (await admin.send("GET", f"{PATH}amina/")).json()["last_login"] is not None
 
 
@@ -294,7 +295,7 @@ async def test_list_of_all_users(admin: Admin) -> None:
 async def test_user_who_is_disabled_while_a_body_is_sent(admin: Admin, how: str) -> None:
     """A client can send a body as slowly as it likes, and would keep its access until the end of it."""
     mallory = await admin.world.create_user(username="mallory", is_superuser=True)
-    session = await admin.service.store.issue_token(mallory.id, IssuedBy.SESSION, None)
+    session = create_session(admin.service, mallory.id)
     path, headers, body = {
         "password": (PATH, basic("mallory"), b'"username": "backdoor", "is_superuser": true}'),
         "token": (
@@ -323,7 +324,7 @@ async def test_user_who_is_disabled_while_a_body_is_sent(admin: Admin, how: str)
     headers = {**headers, "Content-Type": "application/json"}
     refused = await admin.service.request("POST", path, headers=headers, content=content())
     assert refused.status_code == 401
-    assert await admin.service.store.find_any("backdoor") is None
+    assert find_user(admin.service, "backdoor") is None
     assert (await admin.service.store.list_tokens_of(mallory.id, PageRequest())).total == 0
     await admin.world.enable(mallory)
     assert (await admin.service.get("/api/v2/assets/", headers=mallory.headers)).json()[

@@ -13,7 +13,7 @@ from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.errors import Problem, TooManyRequests, Unauthorized
 from tests.accounts.disabled_users import disable_user
-from tests.conftest import FAST_HASHER, PASSWORD
+from tests.data.accounts import FAST_HASHER, PASSWORD
 
 pytestmark = pytest.mark.usefixtures("long_throttle_waits")
 

@@ -11,8 +11,8 @@ from fieldgate.accounts.store import IssuedBy, new_token
 from fieldgate.identity import NO_LIMITS, OPERATOR, TokenLimits
 from fieldgate.providers import Provider
 from fieldgate.settings import LOOPBACK, PasswordLogin
-from tests.accounts.disabled_users import disable_user
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD, create_session, disable_user, revoke_token
 
 ME = "/me/"
 PROVIDER = Provider(
@@ -66,7 +66,7 @@ async def test_the_answer_does_not_say_what_was_wrong(start: StartService) -> No
             (username, await create_token(service, other_id, elsewhere)),
             ("nobody", await create_token(service, user_id)),
             ("", await create_token(service, user_id)),
-            (username, await service.store.issue_token(user_id, IssuedBy.SESSION, None)),
+            (username, create_session(service, user_id)),
         ]
         answers = [await read(service, *credentials) for credentials in wrong]
         assert {answer.status_code for answer in answers} == {401}
@@ -82,10 +82,10 @@ async def test_revocation_expiry_and_disabled_users_hold_at_once(start: StartSer
         username, user_id = await service.create_user()
         revoked, token = [await create_token(service, user_id) for _ in range(2)]
         assert (await read(service, username, revoked)).status_code == 200
-        await service.store.revoke_by_value(revoked)
+        revoke_token(service, revoked)
         assert (await read(service, username, revoked)).status_code == 401
         assert (await read(service, username, token)).status_code == 200
-        await disable_user(service.store, username)
+        await disable_user(service, username)
         assert (await read(service, username, token)).status_code == 401
 
 

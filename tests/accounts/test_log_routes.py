@@ -17,7 +17,9 @@ from fieldgate.db.log import log
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import LOOPBACK
 from tests.accounts.logged_world import LoggedWorld
-from tests.conftest import PASSWORD, StartService
+from tests.conftest import StartService
+from tests.data.accounts import PASSWORD
+from tests.data.sql import read_sql, write_sql
 
 AUDIT, ACCESS, OWN = "/api/v2/audit-logs/", "/api/v2/access-logs/", "/api/v2/access-logs/me/"
 PROJECTS = "/api/v2/project-history-logs/"
@@ -34,8 +36,8 @@ async def logged(start: StartService, database_url: str) -> AsyncIterator[Logged
 
 async def test_superusers_see_everything(logged: LoggedWorld) -> None:
     everything = await logged.read(AUDIT, limit="1000")
-    async with logged.service.database.read_transaction() as connection:
-        rows = (await connection.execute(select(log).order_by(log.c.id.desc()))).all()
+    with read_sql(logged.service) as connection:
+        rows = connection.execute(select(log).order_by(log.c.id.desc())).all()
     assert everything["count"] == len(rows) == len(everything["results"])
     shown = [
         (each["action"], each["log_type"], each["model_name"]) for each in everything["results"]
@@ -226,8 +228,8 @@ async def test_names_of_settings_are_cut(logged: LoggedWorld) -> None:
 
 
 async def test_history_outlives_users_and_forms(logged: LoggedWorld) -> None:
-    async with logged.service.database.transaction() as connection:
-        await connection.execute(assets.delete())
+    with write_sql(logged.service) as connection:
+        connection.execute(assets.delete())
     found = (await logged.read(PROJECTS, q=f"metadata__asset_uid:{logged.path[15:-1]}"))["results"]
     assert [each["metadata"]["asset_name"] for each in found][-1] == "Survey"
 
@@ -235,11 +237,11 @@ async def test_history_outlives_users_and_forms(logged: LoggedWorld) -> None:
 @pytest.mark.parametrize(("days", "is_kept"), [(30, False), (200, True), (0, True)])
 async def test_workers_delete_old_entries(logged: LoggedWorld, days: int, is_kept: bool) -> None:
     database, stopping = logged.service.database, asyncio.Event()
-    async with database.transaction() as connection:
+    with write_sql(logged.service) as connection:
         renamed = log.update().where(log.c.action == "update-name")
-        await connection.execute(renamed.values(made_at=now() - timedelta(days=100)))
+        connection.execute(renamed.values(made_at=now() - timedelta(days=100)))
         # Entries are deleted from the oldest on.
-        await connection.execute(
+        connection.execute(
             log.update().values(id=log.c.id + 1000).where(log.c.action != "update-name")
         )
     settings = msgspec.structs.replace(logged.service.app.app_context.settings, log_days=days)

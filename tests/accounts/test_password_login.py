@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from fieldgate.accounts.authentication import WRONG_OR_NOT_ALLOWED
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.providers import Provider
 from fieldgate.settings import PasswordLogin
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD, create_token
 from tests.web.page_client import PageClient, visible_text
 
 PROVIDER = Provider(
@@ -79,7 +79,7 @@ async def test_tokens_and_sessions_through_a_provider_work(
 ) -> None:
     async with start(base_url=BASE_URL, sign_on=(PROVIDER,), password_login=value) as service:
         _, user_id = await service.create_user("amina")
-        token = await service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+        token = create_token(service, user_id)
         assert (
             await service.get("/me/", headers={"Authorization": f"Token {token}"})
         ).status_code == 200

@@ -13,7 +13,7 @@ from fieldgate.accounts.passwords import (
     random_hash,
 )
 from fieldgate.errors import ServiceUnavailable
-from tests.conftest import FAST_HASHER, PASSWORD
+from tests.data.accounts import FAST_HASHER, PASSWORD
 
 
 async def test_checks_beyond_the_queue_limit_are_refused() -> None:

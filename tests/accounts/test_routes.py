@@ -7,12 +7,19 @@ import httpx
 import pytest
 
 from fieldgate.accounts.login_throttle import PAIR_POLICY, USER_POLICY
-from fieldgate.accounts.store import IssuedBy, NewUser
+from fieldgate.accounts.store import NewUser
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
 from fieldgate.settings import LOOPBACK
-from tests.accounts.disabled_users import disable_user
-from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
+from tests.conftest import Service, StartService
+from tests.data.accounts import (
+    FAST_HASHER,
+    PASSWORD,
+    create_session,
+    create_token,
+    disable_user,
+    revoke_token,
+)
 
 LIST = "/api/v2/permissions/"
 
@@ -61,7 +68,7 @@ async def test_token_cannot_be_used_to_get_a_token(service: Service) -> None:
 
 async def test_delete_revokes_tokens_obtained_over_http(service: Service) -> None:
     username, number = await service.create_user()
-    command = await service.store.issue_token(number, IssuedBy.COMMAND, None)
+    command = create_token(service, number)
     obtained = [
         (await service.client.get("/token/", auth=basic(username))).json()["token"]
         for _ in range(2)
@@ -116,20 +123,20 @@ async def test_wrong_passwords(start: StartService) -> None:
 
 async def test_revoked_token_and_disabled_user_are_refused_at_once(service: Service) -> None:
     username, number = await service.create_user()
-    kept = await service.store.issue_token(number, IssuedBy.COMMAND, None)
-    gone = await service.store.issue_token(number, IssuedBy.COMMAND, None)
+    kept = create_token(service, number)
+    gone = create_token(service, number)
     assert await is_accepted(service, gone)
-    await service.store.revoke_by_value(gone)
+    revoke_token(service, gone)
     assert not await is_accepted(service, gone)
     assert await is_accepted(service, kept)
-    await disable_user(service.store, username)
+    await disable_user(service, username)
     assert not await is_accepted(service, kept)
     assert (await service.client.get(LIST, auth=basic(username))).status_code == 401
 
 
 async def test_session_needs_csrf_token_for_writes(service: Service) -> None:
     _, number = await service.create_user()
-    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    session = create_session(service, number)
     cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     without = await service.request("POST", "/token/", headers=cookie)
     assert without.status_code == 403

@@ -2,27 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
+from click.testing import Result
 from sqlalchemy import select
 
-from fieldgate.accounts.invitations import InvitationStore
-from fieldgate.accounts.leaving import AccountRemover
-from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.service_accounts import MAX_OWNED
-from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.accounts.tables import team_members, tokens, users
-from fieldgate.accounts.user_changes import UserEditor
 from fieldgate.db.log import log
-from fieldgate.errors import Conflict, Unauthorized
-from fieldgate.identity import OPERATOR, AuthMethod, User
+from fieldgate.identity import User
 from fieldgate.overload import caller_key
 from fieldgate.settings import LOOPBACK, RateQuota
 from tests.access.permission_world import PermissionWorld, WorldUser
-from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
+from tests.conftest import Service, StartService
+from tests.data.accounts import PASSWORD, create_user, find_user
+from tests.data.commands import run_command
+from tests.data.sql import read_sql, write_sql
 from tests.databases import wait_for_locks
 
 PATH, TEAMS = "/api/v2/service-accounts/", "/api/v2/teams/"
@@ -36,7 +33,6 @@ class Owners:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.world = PermissionWorld(service)
-        self.editor = UserEditor(service.database, service.data_versions)
 
     async def set_up(self) -> None:
         create = self.world.create_user
@@ -54,7 +50,7 @@ class Owners:
     async def create(self, by: WorldUser, username: str = NAME, **body: Any) -> int:
         answer = await self.send(by, "POST", PATH, {"username": username, **body})
         assert answer.status_code == 201, answer.text
-        row = await self.service.store.find_any(username)
+        row = find_user(self.service, username)
         assert row is not None
         return int(row.id)
 
@@ -62,6 +58,10 @@ class Owners:
         answer = await self.send(by, "POST", f"{BOT}tokens/", {"name": "cron", **body})
         assert answer.status_code == 201, answer.text
         return {"Authorization": f"Token {answer.json()['token']}"}
+
+    async def run(self, *arguments: str, stdin: str = "") -> Result:
+        """Run `fieldgate user …`."""
+        return await run_command(self.service, "user", *arguments, stdin=stdin)
 
     async def works(self, headers: dict[str, str]) -> bool:
         return (await self.service.get("/me/", headers=headers)).status_code == 200
@@ -74,8 +74,8 @@ class Owners:
             .where(log.c.subject_name == NAME, log.c.action.in_(actions))
             .order_by(log.c.id)
         )
-        async with self.service.database.read_transaction() as connection:
-            return [tuple(row) for row in await connection.execute(query)]
+        with read_sql(self.service) as connection:
+            return [tuple(row) for row in connection.execute(query)]
 
 
 @pytest.fixture
@@ -123,8 +123,8 @@ async def test_it_owns_what_it_makes_and_the_log_names_it(owners: Owners) -> Non
         await owners.service.request("POST", "/api/v2/assets/", json=body, headers=headers)
     ).json()
     assert asset["owner__username"] == NAME
-    async with owners.service.database.read_transaction() as connection:
-        row = (await connection.execute(select(log).where(log.c.object_uid == asset["uid"]))).one()
+    with read_sql(owners.service) as connection:
+        row = connection.execute(select(log).where(log.c.object_uid == asset["uid"])).one()
     assert (row.username, row.credential, row.action) == (NAME, "cron", "create")
 
 
@@ -179,9 +179,7 @@ async def test_members_who_are_no_admins_cannot_create_accounts_of_a_team(owners
 
 async def test_limit_of_accounts(owners: Owners) -> None:
     for number in range(MAX_OWNED):
-        await owners.service.store.create_user(
-            NewUser(username=f"bot{number}", owner_id=owners.amina.id)
-        )
+        create_user(owners.service, f"bot{number}", password_hash="", owner_id=owners.amina.id)
     answer = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
     assert (answer.status_code, "50" in answer.json()["detail"]) == (409, True)
     await owners.create(owners.omar)
@@ -193,7 +191,7 @@ async def test_accounts_share_quotas_and_slots_with_their_owner(start: StartServ
     async with start(trusted_proxies=LOOPBACK, **rates) as service:
         owners = Owners(service)
         await owners.set_up()
-        await owners.create(owners.amina)
+        bot_id = await owners.create(owners.amina)
         bot = await owners.create_token(owners.amina)
         callers = (bot, owners.amina.headers, owners.omar.headers)
         statuses = [
@@ -204,11 +202,8 @@ async def test_accounts_share_quotas_and_slots_with_their_owner(start: StartServ
             for _ in range(4)
         ]
         assert statuses == [200] * 6 + [429] * 2 + [200] * 4
-        found = await service.store.find_token_holder(
-            bot["Authorization"].split()[1], AuthMethod.TOKEN
-        )
-        assert found is not None
-        assert caller_key(found.user, "") == owners.amina.id
+        bot_user = User(id=bot_id, username=NAME, owner_id=owners.amina.id)
+        assert caller_key(bot_user, "") == owners.amina.id
 
 
 async def test_tokens_change_nothing(owners: Owners) -> None:
@@ -257,19 +252,17 @@ async def test_nobody_can_give_it_a_password(owners: Owners) -> None:
     bot_id = await owners.create(owners.amina)
     link = await owners.send(owners.root, "POST", f"/api/v2/users/{NAME}/invitation/")
     assert (link.status_code, NAME in link.json()["detail"]) == (409, True)
-    with pytest.raises(Conflict):
-        await InvitationStore(owners.service.database).create(bot_id, User(id=owners.root.id))
-    with pytest.raises(Conflict):
-        await owners.service.store.set_password(NAME, FAST_HASHER.hash(PASSWORD))
+    done = await owners.run("password", NAME, "--password-stdin", stdin=PASSWORD)
+    assert (done.exit_code, NAME in done.output) == (1, True), done.output
     bot = await owners.create_token(owners.amina)
     body = {"current_password": "", "new_password": "battery staple"}
     answer = await owners.service.request(
         "POST", "/api/v2/account/password/", json=body, headers=bot
     )
     assert answer.status_code == 400
-    async with owners.service.database.read_transaction() as connection:
-        stored = (
-            await connection.execute(select(users.c.password_hash).where(users.c.id == bot_id))
+    with read_sql(owners.service) as connection:
+        stored = connection.execute(
+            select(users.c.password_hash).where(users.c.id == bot_id)
         ).scalar_one()
     assert stored == ""
 
@@ -290,15 +283,16 @@ async def test_it_is_never_a_superuser_or_an_admin_of_a_team(owners: Owners) -> 
     # Not either when it is the last active member.
     await owners.world.disable(owners.lucia)
     await owners.world.disable(owners.omar)
-    async with owners.service.database.read_transaction() as connection:
+    with read_sql(owners.service) as connection:
         role = select(team_members.c.role).where(team_members.c.user_id == bot_id)
-        assert (await connection.execute(role)).scalar_one() == "member"
+        assert connection.execute(role).scalar_one() == "member"
 
 
 async def test_it_owns_no_service_account(owners: Owners) -> None:
-    bot_id = await owners.create(owners.amina)
-    with pytest.raises(Conflict):
-        await owners.service.store.create_user(NewUser(username="nested", owner_id=bot_id))
+    await owners.create(owners.amina)
+    done = await owners.run("create", "nested", "--owner", NAME)
+    assert (done.exit_code, "needs an active person" in done.output) == (1, True), done.output
+    assert find_user(owners.service, "nested") is None
 
 
 async def test_owner_is_disabled(owners: Owners) -> None:
@@ -410,35 +404,36 @@ async def test_lists_of_users_say_whose_it_is(owners: Owners) -> None:
 async def test_token_is_created_while_the_owner_goes(owners: Owners, end: str) -> None:
     """Whichever is first, no valid token is left."""
     bot_id = await owners.create(owners.amina)
-    service, remover = owners.service, AccountRemover(
-        owners.service.database, owners.service.data_versions, owners.world.trash
-    )  # fmt: skip
+    service = owners.service
 
     async def end_owner() -> None:
+        path = "/api/v2/users/amina/"
         if end == "disabled":
-            await owners.editor.change(owners.amina.id, UserChanges(is_active=False))
+            answer = await owners.send(owners.root, "PATCH", path, {"is_active": False})
         else:
-            await remover.delete(owners.amina.id, OPERATOR)
+            answer = await owners.send(owners.root, "DELETE", path)
+        assert answer.is_success, answer.text
 
     async def create_token() -> None:
-        with suppress(Unauthorized):
-            await service.store.create_token(bot_id, IssuedBy.HTTP, None)
+        body = {"name": "cron"}
+        answer = await owners.send(owners.root, "POST", f"{BOT}tokens/", body)
+        assert answer.status_code in (201, 401, 404, 409), answer.text
 
     await asyncio.gather(create_token(), end_owner(), create_token())
-    async with service.database.read_transaction() as connection:
+    with read_sql(service) as connection:
         live = select(tokens.c.id).where(tokens.c.user_id == bot_id, tokens.c.revoked_at.is_(None))
-        assert (await connection.execute(live)).all() == []
+        assert connection.execute(live).all() == []
 
 
 async def test_account_is_created_while_the_owner_is_disabled(owners: Owners) -> None:
     async def create() -> None:
-        with suppress(Conflict):
-            await owners.service.store.create_user(NewUser(username=NAME, owner_id=owners.amina.id))
+        answer = await owners.send(owners.amina, "POST", PATH, {"username": NAME})
+        assert answer.status_code in (201, 401, 409), answer.text
 
-    await asyncio.gather(
-        owners.editor.change(owners.amina.id, UserChanges(is_active=False)), create()
-    )
-    row = await owners.service.store.find_any(NAME)
+    disable = owners.send(owners.root, "PATCH", "/api/v2/users/amina/", {"is_active": False})
+    _, disabled = await asyncio.gather(create(), disable)
+    assert disabled.status_code == 200
+    row = find_user(owners.service, NAME)
     assert row is None or row.disabled_at is not None
 
 
@@ -458,16 +453,13 @@ async def test_a_team_is_locked_before_its_accounts(owners: Owners) -> None:
     """As enabling an account does. In another order, one of two would be a deadlock."""
     team = await owners.world.create_team(owners.amina)
     bot_id = await owners.create(owners.amina, team=team.uid)
-    remover = AccountRemover(
-        owners.service.database, owners.service.data_versions, owners.world.trash
-    )
     locked = select(users.c.id).with_for_update(nowait=True)
-    async with owners.service.database.transaction() as holder:
-        await holder.execute(locked.where(users.c.id == team.id))
-        leaving = asyncio.create_task(remover.delete(owners.amina.id, OPERATOR))
-        await wait_for_locks(owners.service.database, [leaving])
-        await holder.execute(locked.where(users.c.id == bot_id))
-    await leaving
-    row = await owners.service.store.find_any(NAME)
+    with write_sql(owners.service) as holder:
+        holder.execute(locked.where(users.c.id == team.id))
+        leaving = asyncio.create_task(owners.send(owners.root, "DELETE", "/api/v2/users/amina/"))
+        await wait_for_locks(owners.service, [leaving])
+        holder.execute(locked.where(users.c.id == bot_id))
+    assert (await leaving).status_code == 204
+    row = find_user(owners.service, NAME)
     assert row is not None
     assert row.disabled_at is not None

@@ -12,6 +12,7 @@ from fieldgate.assets.tables import assets
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldUser, generate_world
 from tests.assets.search_expressions import matches, random_expression, to_text
 from tests.conftest import Service, StartService, nightly_only
+from tests.data.sql import read_sql, write_sql
 
 PATH = "/api/v2/assets/"
 NAMES = (
@@ -37,7 +38,7 @@ async def records(service: Service, user: WorldUser, **parameters: str) -> list[
 
 
 async def rename(world: PermissionWorld, rng: random.Random) -> None:
-    async with world.service.database.transaction() as connection:
+    with write_sql(world.service) as connection:
         for asset in world.assets:
             name, tags = rng.choice(NAMES), rng.sample(TAGS, rng.randint(0, 3))
             values = {
@@ -46,7 +47,7 @@ async def rename(world: PermissionWorld, rng: random.Random) -> None:
                 "tags": tags,
                 "tags_key": tags_key(tags),
             }
-            await connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
+            connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
 
 
 @pytest.mark.parametrize("seed", [0, *nightly_only(1)])
@@ -94,9 +95,9 @@ async def test_hidden_assets_are_not_found(start: StartService, database_url: st
         inside = await world.create_asset(owner, "survey", collection)
         hidden = await world.create_asset(owner)
         await world.grant(viewer, inside, "view_asset")
-        async with service.database.read_transaction() as connection:
-            hidden_name = (
-                await connection.execute(select(assets.c.name).where(assets.c.id == hidden.id))
+        with read_sql(service) as connection:
+            hidden_name = connection.execute(
+                select(assets.c.name).where(assets.c.id == hidden.id)
             ).scalar_one()
         for query in (
             f"uid:{hidden.uid}",
@@ -130,10 +131,10 @@ async def test_ids_times_and_fields_of_kobotoolbox(start: StartService, database
             old.id: datetime(2026, 1, 31, 23, 59, tzinfo=UTC),
             new.id: datetime(2026, 2, 1, tzinfo=UTC),
         }
-        async with service.database.transaction() as connection:
+        with write_sql(service) as connection:
             for number, time in times.items():
                 moved = assets.update().where(assets.c.id == number)
-                await connection.execute(moved.values(created_at=time, modified_at=time))
+                connection.execute(moved.values(created_at=time, modified_at=time))
         everything = [new.uid, old.uid]
         for query, expected in (
             (f"pk:{old.id}", [old.uid]),

@@ -11,7 +11,7 @@ import httpx
 
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from tests.browser import demo_forms
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.imports.hostile import billion_laughs
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 

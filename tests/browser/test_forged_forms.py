@@ -11,7 +11,7 @@ from fieldgate.identity import csrf_token
 from fieldgate.web.pages import FORMS
 from tests.browser.chromium import Visitor, new_context
 from tests.browser.demo_site import SUPERUSER, USER, USERNAMES, DemoSite
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.processes import TIMEOUT_SECONDS
 
 EVIL = "http://evil.example/"

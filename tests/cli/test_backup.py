@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 import httpx
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
 EVENTS = 30

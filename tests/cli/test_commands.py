@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from fieldgate.cli import main
 from fieldgate.db.schema import REQUIRED_REVISION
-from tests.conftest import PASSWORD, run_service
+from tests.conftest import run_service
+from tests.data.accounts import PASSWORD
 from tests.processes import FIELDGATE_COMMAND, run_command
 
 

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from fieldgate.db.use_lock import shared_use
-from tests.conftest import PASSWORD, new_database
+from tests.conftest import new_database
+from tests.data.accounts import PASSWORD
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
 EVENTS = 2500

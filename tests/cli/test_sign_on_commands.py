@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.processes import ServerProcess, run_command
 
 PROVIDER = """

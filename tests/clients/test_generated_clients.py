@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.imports.workbooks import xlsx
 from tests.npm import BIN, NODE, node_modules
 from tests.permissions.test_catalogue import TABLE

@@ -34,7 +34,7 @@ class UsesDatabase(Protocol):
 @contextmanager
 def write_sql(database: str | UsesDatabase, *topics: str) -> Iterator[Connection]:
     """Begin a transaction that writes, and commit it. Services notice that the data of topics changed."""
-    with _engine(_url(database)).begin() as connection:
+    with _engine(url_of(database)).begin() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield connection
@@ -47,7 +47,7 @@ def write_sql(database: str | UsesDatabase, *topics: str) -> Iterator[Connection
 @contextmanager
 def read_sql(database: str | UsesDatabase) -> Iterator[Connection]:
     """Begin a transaction that only reads. On SQLite it sees one state of the data."""
-    with _engine(_url(database)).connect() as connection:
+    with _engine(url_of(database)).connect() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN")
         yield connection
@@ -85,7 +85,7 @@ def raise_version(connection: Connection, topic: str) -> int:
     return int(raised)
 
 
-def _url(database: str | UsesDatabase) -> str:
+def url_of(database: str | UsesDatabase) -> str:
     return database if isinstance(database, str) else database.database_url
 
 

@@ -18,7 +18,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
 from fieldgate.metrics.access_log import JSONFormatter
 from fieldgate.settings import Settings
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD
 
 
 def broken() -> Operation:

@@ -481,7 +481,7 @@ async def test_of_two_equal_files_at_the_same_moment_one_is_a_question(
         await holder.execute(select(users).with_for_update())  # until both workers want to write
         workers = (harness.worker, ImportWorker(Settings(), database))
         tasks = [asyncio.create_task(worker.process_one()) for worker in workers]
-        await wait_for_locks(database, tasks)
+        await wait_for_locks(harness.service, tasks)
     assert await asyncio.gather(*tasks) == [True, True]
     assert sorted([(await harness.get(url))["status"] for url in urls]) == ["complete", "error"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import csrf_token
 from fieldgate.web.notices import NOTICE_COOKIE
 from tests.conftest import BASE_URL, Service
+from tests.data.accounts import create_session
 
 FileFields = Sequence[tuple[str, tuple[str, bytes]]]  # field, file name, content
 
@@ -32,7 +32,7 @@ class PageClient:
         """With a session that was opened with a password, or through a provider of single sign-on."""
         return cls(
             service,
-            await service.store.issue_token(user_id, IssuedBy.SESSION, None, provider),
+            create_session(service, user_id, provider),
             language,
         )
 

@@ -8,10 +8,10 @@ import pytest
 
 from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import PAIR_POLICY
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import AuthMethod, User
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD, create_session
 from tests.web.page_client import PageClient, visible_text
 
 PAGE = {"Accept": "text/html"}
@@ -70,8 +70,8 @@ async def test_login_form_is_throttled(start: StartService) -> None:
 async def test_session_changes_at_login(service: Service) -> None:
     """A session that somebody planted or knows is worth nothing after the login."""
     username, user_id = await service.create_user()
-    former = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
-    other = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    former = create_session(service, user_id)
+    other = create_session(service, user_id)
     cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={former}"}
     failed = await log_in(service, cookie, username=username, password="wrong")
     assert failed.status_code == 401
@@ -256,7 +256,7 @@ async def use_link(
 
 async def test_link_sets_a_password_once(service: Service) -> None:
     username, user_id = await service.create_user()
-    session = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    session = create_session(service, user_id)
     path = await new_link(service, user_id)
     for _ in range(2):  # programs that preview links do not use them up
         page = await service.get(path, headers=PAGE)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.i18n.messages import Message
@@ -22,6 +21,7 @@ from fieldgate.web.page_views import (
 )
 from fieldgate.web.pages import FORMS
 from tests.conftest import BASE_URL, Service
+from tests.data.accounts import create_session
 from tests.web.page_client import PageClient, csrf_token_in, visible_text
 
 PAGE = "/api/v2/permissions/"
@@ -91,7 +91,7 @@ async def test_wrong_csrf_token_is_refused(client: PageClient, csrf: str) -> Non
 
 async def test_unmasked_csrf_secret_is_refused(service: Service) -> None:
     _, number = await service.create_user()
-    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    session = create_session(service, number)
     caller = Caller(id=number, auth_method=AuthMethod.SESSION, secret=session)
     client, unmasked = PageClient(service, session), caller.csrf_secret.hex()
     assert (await client.submit(PAGE, "trial", {"csrf_token": unmasked})).status_code == 403

@@ -14,14 +14,14 @@ from markupsafe import Markup
 from msgspec import Meta, json
 
 from fieldgate import web
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.operations import Routes
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.http.response.responses import HTML_CSP
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, Scope
 from fieldgate.web.json_html import render_json
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD, create_session
 from tests.web.page_client import PageClient
 
 LIST = "/api/v2/permissions/"
@@ -177,7 +177,7 @@ async def test_session_cookie_is_secure_behind_https(start: StartService) -> Non
 
 async def test_pages_are_not_shared_between_users(service: Service) -> None:
     username, number = await service.create_user()
-    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    session = create_session(service, number)
     known = await service.get(
         f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     )

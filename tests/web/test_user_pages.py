@@ -10,6 +10,8 @@ from fieldgate.assets.tables import assets
 from fieldgate.pagination import PageRequest
 from tests.access.permission_world import PermissionWorld
 from tests.conftest import Service, StartService
+from tests.data.accounts import find_user
+from tests.data.sql import read_sql
 from tests.web.page_client import PageClient, visible_text
 
 USERS = "/api/v2/users/"
@@ -88,9 +90,9 @@ async def test_transfer_is_previewed_and_confirmed(start: StartService) -> None:
         await world.grant(amina, survey, "view_asset")
 
         async def owned(user_id: int) -> int:
-            async with service.database.read_transaction() as connection:
+            with read_sql(service) as connection:
                 query = select(func.count()).select_from(assets).where(assets.c.owner_id == user_id)
-                return int((await connection.execute(query)).scalar_one())
+                return int(connection.execute(query).scalar_one())
 
         page = await admin.submit(f"{USERS}omar/", "transfer", {"to": "amina"})
         text = visible_text(page.text)
@@ -127,7 +129,7 @@ async def test_user_is_changed_on_the_page(start: StartService) -> None:
         changed = await admin.submit_and_follow(path, "change", fields)
         assert "The account of omar was changed." in visible_text(changed.text)
         assert "<script>alert" not in changed.text
-        record = await service.store.find_user("omar")
+        record = find_user(service, "omar")
         assert record is not None
         assert (record.first_name, record.is_superuser, record.is_ifrc, record.countries) == (
             HOSTILE,
@@ -169,4 +171,4 @@ async def test_ordinary_users_see_no_forms(start: StartService) -> None:
             400,
             403,
         )
-        assert await service.store.find_any("xavier") is None
+        assert find_user(service, "xavier") is None

@@ -12,6 +12,7 @@ from fieldgate.settings import Settings
 from tests.accounts.sign_on.sign_on_browser import SignOnBrowser
 from tests.accounts.sign_on.stand_in_provider import CLIENT_ID, CLIENT_SECRET, StandInProvider
 from tests.conftest import BASE_URL, Service, StartService, run_service
+from tests.data.accounts import find_user
 
 StartSignOn = Callable[..., AbstractAsyncContextManager[SignOnBrowser]]
 
@@ -55,7 +56,7 @@ def sign_on(start: StartService, provider: StandInProvider) -> StartSignOn:
 
 
 async def user_id_of(service: Service, username: str) -> int:
-    row = await service.store.find_any(username)
+    row = find_user(service, username)
     assert row is not None
     return int(row.id)
 

@@ -43,7 +43,8 @@ from tests.accounts.sign_on.stand_in_provider import (
 )
 from tests.accounts.sign_on.test_linking import link_on_page
 from tests.accounts.sign_on.test_login import NOT_BEGUN, NOT_VALID
-from tests.conftest import BASE_URL, PASSWORD, StartService
+from tests.conftest import BASE_URL, StartService
+from tests.data.accounts import PASSWORD, find_user
 from tests.web.page_client import visible_text
 
 UNREACHABLE = "Red Cross account cannot be reached. Try again in a moment."
@@ -57,7 +58,7 @@ async def assert_refused(
     """Nobody is logged in, and nobody new is there."""
     assert (answer.status_code, error_on(answer)) == (status, text)
     assert browser.session == ""
-    assert await browser.service.store.find_any("amina") is None
+    assert find_user(browser.service, "amina") is None
 
 
 # The browser: the way there and back
@@ -580,7 +581,7 @@ async def test_hostile_answers(
             assert error_on(answer)
             assert browser.session == ""
         is_over.set()
-        assert await browser.service.store.find_any("amina") is None
+        assert find_user(browser.service, "amina") is None
 
 
 async def test_cookies_of_the_provider_are_not_kept(

@@ -3,12 +3,12 @@
 import pytest
 
 from fieldgate.accounts.sign_on.identities import IdentityStore
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.identity import OPERATOR
 from tests.accounts.sign_on.conftest import StartSignOn, user_id_of
 from tests.accounts.sign_on.sign_on_browser import SignOnBrowser
 from tests.accounts.sign_on.stand_in_provider import StandInProvider
-from tests.conftest import PASSWORD, Service
+from tests.conftest import Service
+from tests.data.accounts import PASSWORD, create_token
 
 
 async def create_team(service: Service, name: str, owner: str) -> str:
@@ -141,9 +141,7 @@ async def test_the_last_admin_of_a_team_stays(
 ) -> None:
     async with sign_on() as before:
         await before.log_in()
-        token = await before.service.store.issue_token(
-            await user_id_of(before.service, "amina"), IssuedBy.COMMAND, None
-        )
+        token = create_token(before.service, await user_id_of(before.service, "amina"))
         answer = await before.service.request(
             "POST",
             "/api/v2/teams/",

@@ -14,7 +14,7 @@ from fieldgate.settings import PasswordLogin
 from tests.accounts.sign_on.conftest import StartSignOn, configured, user_id_of
 from tests.accounts.sign_on.sign_on_browser import SignOnBrowser, error_on
 from tests.accounts.sign_on.stand_in_provider import StandInProvider
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.web.page_client import PageClient, csrf_token_in, visible_text
 
 ACCOUNT = "/account/"

@@ -20,7 +20,8 @@ from tests.accounts.sign_on.sign_on_browser import (
     query_of,
 )
 from tests.accounts.sign_on.stand_in_provider import CLIENT_ID, StandInProvider, signing_key
-from tests.conftest import BASE_URL, PASSWORD, StartService
+from tests.conftest import BASE_URL, StartService
+from tests.data.accounts import PASSWORD, find_user
 from tests.web.page_client import visible_text
 
 NOT_VALID = "The answer of the provider is not valid, or too old. Log in again."
@@ -244,7 +245,7 @@ async def test_head_uses_nothing_up(sign_on: StartSignOn, provider: StandInProvi
             assert provider.paths() == asked
             assert "Set-Cookie" not in answer.headers
             assert (browser.session, browser.attempt) == ("", attempt)
-        assert await browser.service.store.find_any("amina") is None
+        assert find_user(browser.service, "amina") is None
         assert (await browser.come_back(back)).status_code == 303
         session = browser.session
         await browser._send("HEAD", "/logout/")
@@ -267,7 +268,7 @@ async def test_strangers_get_no_account_unless_that_is_configured(
         answer = await browser.log_in()
         assert answer.status_code == 403
         assert error_on(answer) == STRANGER
-        assert await browser.service.store.find_any("amina") is None
+        assert find_user(browser.service, "amina") is None
         # The operator needs the subject to link the account, and some providers show it nowhere.
         assert f"{provider.issuer} {provider.subject!r}" in caplog.text
         _, user_id = await browser.service.create_user("amina")
@@ -351,7 +352,7 @@ async def test_allowed_domains(sign_on: StartSignOn, provider: StandInProvider) 
             provider.claims = {"preferred_username": username, **claims}
             answer = await browser.log_in(f"/login/{name}/")
             assert answer.status_code == (303 if is_allowed else 403), (name, claims)
-            assert (await browser.service.store.find_any(username) is not None) is is_allowed
+            assert (find_user(browser.service, username) is not None) is is_allowed
             if not is_allowed:
                 assert error_on(answer) == (UNVERIFIED if number in (2, 3) else NOT_ALLOWED)
 

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from openpyxl import load_workbook
 
-from fieldgate.accounts.sign_on.identities import IdentityStore
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.routes.account_export import AccountExporter
-from fieldgate.assets.store import NewAsset
 from fieldgate.assets.tables import assets
 from fieldgate.db import now
-from fieldgate.db.log import PROJECT, LogEntry, LogObject, write_log_sync
-from fieldgate.identity import OPERATOR, User
+from fieldgate.db.log import log
+from fieldgate.identity import User
 from tests.access.permission_world import PermissionWorld
 from tests.conftest import Service, StartService
+from tests.data.accounts import create_session, create_token, link_identity
+from tests.data.assets import create_asset
+from tests.data.sql import write_sql
 from tests.imports.workbooks import xlsx
 
 PATH = "/api/v2/account/export/"
@@ -41,22 +41,8 @@ class ExportWorld:
     async def create_form(
         self, name: str, content: dict[str, Any], upload: bytes | None = None
     ) -> str:
-        async with self.service.database.transaction() as connection:
-            file_id = (
-                None
-                if upload is None
-                else await self.world.store.add_file(connection, "x.xlsx", upload)
-            )
-            new = NewAsset(
-                owner_id=self.amina.id,
-                asset_type="survey",
-                name=name,
-                content=content,
-                summary={},
-                file_id=file_id,
-            )
-            [(_, uid)] = await self.world.store.create(connection, [new])
-        return uid
+        file = None if upload is None else ("x.xlsx", upload)
+        return create_asset(self.service, self.amina.id, name=name, content=content, file=file)
 
     async def export(self) -> zipfile.ZipFile:
         answer = await self.service.get(PATH, headers=self.amina.headers)
@@ -124,13 +110,10 @@ def read(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 async def test_everything_is_inside_and_no_secret(scene: ExportWorld) -> None:
-    store = scene.service.store
-    token = await store.issue_token(scene.amina.id, IssuedBy.HTTP, None)
-    session = await store.issue_token(scene.amina.id, IssuedBy.SESSION, None)
+    token = create_token(scene.service, scene.amina.id, issued_by="http")
+    session = create_session(scene.service, scene.amina.id)
     for user, subject in ((scene.amina, "a1b2"), (scene.bob, "c3d4")):
-        await IdentityStore(scene.service.database).link(
-            user.id, "https://login.example", subject, by=OPERATOR
-        )
+        link_identity(scene.service, user.id, "https://login.example", subject)
     others = await scene.world.create_asset(scene.bob)
     await scene.world.grant(scene.amina, others, "partial_submissions")
     own = await scene.world.create_asset(scene.amina)
@@ -197,10 +180,8 @@ async def test_forms_are_workbooks_with_safe_names(scene: ExportWorld, name: str
     upload = xlsx()
     uids = [await scene.create_form(name, CONTENT), await scene.create_form(name, CONTENT, upload)]
     deleted = await scene.create_form(name, CONTENT)
-    async with scene.service.database.transaction() as connection:
-        await connection.execute(
-            assets.update().where(assets.c.uid == deleted).values(deleted_at=now())
-        )
+    with write_sql(scene.service) as connection:
+        connection.execute(assets.update().where(assets.c.uid == deleted).values(deleted_at=now()))
     archive = await scene.export()
     generated, uploaded = sorted(
         (each for each in archive.namelist() if each.startswith("forms/")),
@@ -247,15 +228,22 @@ async def test_memory_does_not_grow_with_the_log(start: StartService) -> None:
         scene = ExportWorld(service)
         await scene.set_up()
         user = User(id=scene.amina.id, username="amina")
-        entry = LogEntry(
-            log_type=PROJECT,
-            action="x",
-            object=LogObject("asset", "a"),
-            details={"text": "x" * 1000},
+        entry = {
+            "log_type": "project-history",
+            "made_at": now(),
+            "user_id": user.id,
+            "action": "x",
+            "model_name": "asset",
+            "object_uid": "a",
+            "details": {"text": "x" * 1000},
+        }
+        texts = (
+            *("user_uid", "username", "credential", "ip_address", "source", "request_id"),
+            *("object_name", "subject_uid", "subject_name"),
         )
-        await service.database.write(
-            lambda connection: write_log_sync(connection, user, [entry] * 30_000)
-        )
+        entry |= dict.fromkeys(texts, "") | {"effect_count": 0, "times": 1}
+        with write_sql(service) as connection:
+            connection.execute(log.insert(), [entry] * 30_000)
         exporter = service.app.app_context.services[AccountExporter]
         assert isinstance(exporter, AccountExporter)
         tracemalloc.start()

@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.tables import assets
 from tests.assets.routes.test_write_routes import CONTENT, ROWS, Author, author
+from tests.data.sql import read_sql
 from tests.imports.workbooks import xlsx
 
 __all__ = ["author"]
@@ -111,5 +112,5 @@ async def test_refusals(author: Author) -> None:
     foreign = {"url": f"{other['versions']}{first['uid']}/"}
     assert (await restore(author, foreign, 404))["detail"] == f"There is no version {first['uid']}."
     assert len(await versions_of(author, created)) == 2
-    async with author.service.database.read_transaction() as connection:
-        assert len((await connection.execute(select(assets.c.id))).all()) == 2
+    with read_sql(author.service) as connection:
+        assert len(connection.execute(select(assets.c.id)).all()) == 2

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.imports.workbooks import SURVEY, xlsx
 from tests.openapi_checker import OpenAPIChecker
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command

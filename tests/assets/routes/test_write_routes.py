@@ -18,6 +18,7 @@ from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld
 from tests.conftest import StartService
+from tests.data.sql import read_sql
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import Rows, xlsx
 from tests.imports.xlsform.test_content_sample import WORKBOOK
@@ -57,10 +58,8 @@ class Author(ImportHarness):
         return Author(self.service, headers, self.worker)
 
     async def count(self, table: Any) -> int:
-        async with self.service.database.read_transaction() as connection:
-            return int(
-                (await connection.execute(select(func.count()).select_from(table))).scalar_one()
-            )
+        with read_sql(self.service) as connection:
+            return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 @pytest.fixture
@@ -351,11 +350,9 @@ async def test_empty_asset_becomes_a_survey(author: Author) -> None:
     changed = await by_manager.patch(created, content=CONTENT)
     assert changed["asset_type"] == "survey"
     assert {"codename": "view_submissions"} in changed["effective_permissions"]
-    async with author.service.database.read_transaction() as connection:
+    with read_sql(author.service) as connection:
         entries = (
-            (await connection.execute(select(log.c.details).where(log.c.effect_count > 0)))
-            .scalars()
-            .all()
+            connection.execute(select(log.c.details).where(log.c.effect_count > 0)).scalars().all()
         )
     assert "import" in [details["act"] for details in entries]
 

@@ -1,15 +1,15 @@
 """Users of every kind, their assets, and requests they make."""
 
+import asyncio
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from fieldgate.accounts.store import IssuedBy
-from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.permissions.catalogue import BY_CODENAME
 from tests.conftest import BASE_URL, Service
+from tests.data.accounts import create_token
+from tests.data.assets import create_asset
 
 PUBLIC = "AnonymousUser"
 BATCH_PATH = "/api/v2/permission-assignments/"
@@ -34,8 +34,6 @@ class SharingTeam:
         self.service = service
         self.headers: dict[str, dict[str, str]] = {"": {}}
         self.user_ids: dict[str, int] = {PUBLIC: -1}
-        self.assets = AssetStore(service.database, service.data_versions)
-        self.sharing = AssignmentStore(service.database, service.data_versions)
 
     @classmethod
     async def create(cls, service: Service) -> "SharingTeam":
@@ -46,7 +44,7 @@ class SharingTeam:
 
     async def add_user(self, name: str, **details: Any) -> str:
         _, user_id = await self.service.create_user(name, **details)
-        token = await self.service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+        token = create_token(self.service, user_id)
         self.headers[name] = {"Authorization": f"Token {token}"}
         self.user_ids[name] = user_id
         return name
@@ -55,18 +53,10 @@ class SharingTeam:
         self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None
     ) -> str:
         """Create an asset and return its uid."""
-        async with self.service.database.transaction() as connection:
-            collection = None if parent is None else await self.assets.find(connection, parent)
-            new = NewAsset(
-                owner_id=self.user_ids[owner],
-                asset_type=asset_type,
-                name="Visit",
-                content={},
-                summary={},
-                parent_id=None if collection is None else collection.id,
-            )
-            ((_, uid),) = await self.assets.create(connection, [new])
-        return uid
+        # In a thread: some tests create assets while requests write.
+        return await asyncio.to_thread(
+            create_asset, self.service, self.user_ids[owner], asset_type, collection=parent
+        )
 
     async def create_shared_asset(
         self, asset_type: str = "survey", extra_grants: dict[str, str] | None = None, **given: str

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fieldgate.accounts.tables import users
-from fieldgate.db import insert_rows
+from fieldgate.db import now
 from fieldgate.permissions.rules import owner_permissions
 from tests.assets.sharing.sharing_team import (
     BATCH_PATH,
@@ -16,6 +16,7 @@ from tests.assets.sharing.sharing_team import (
 )
 from tests.assets.sharing.test_effects import ASSET, BY_BOB, partial
 from tests.conftest import BASE_URL
+from tests.data.sql import write_sql
 
 
 async def test_clone_from_and_to_asset_in_collection(team: SharingTeam) -> None:
@@ -180,12 +181,12 @@ async def bulk_users(team: SharingTeam) -> list[str]:
     rows = [
         {
             "uid": name, "username": name, "username_key": name, "password_hash": "", "first_name": "", "last_name": "",
-            "is_superuser": False, "is_ifrc": False, "is_demo": False, "countries": "[]", "created_at": 0,
+            "is_superuser": False, "is_ifrc": False, "is_demo": False, "countries": [], "created_at": now(),
         }
         for name in names
     ]  # fmt: skip
-    async with team.service.database.transaction() as connection:
-        await insert_rows(connection, users, rows)
+    with write_sql(team.service) as connection:
+        connection.execute(users.insert(), rows)
     return names
 
 

@@ -10,16 +10,15 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, assignments, is_live
-from fieldgate.assets.trash import Trash
-from fieldgate.db import now
 from fieldgate.db.log import log
 from fieldgate.errors import NotFound
-from fieldgate.identity import WORKER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 from tests.assets.sharing.test_concurrency import teams
+from tests.data.assets import age_trash, purge_trash
+from tests.data.sql import read_sql
 from tests.imports.workbooks import xlsx
 
 __all__ = ["teams"]  # a fixture
@@ -139,7 +138,8 @@ async def random_write(
             for method, path in steps
         ]
     if kind == "purge":
-        await Trash(team.service.database, team.service.data_versions, days=30).purge(WORKER, now())
+        await asyncio.to_thread(age_trash, team.service)
+        await purge_trash(team.service)
         return []
     if kind == "in bulk":
         payload: dict[str, Any] = {"asset_uids": rng.sample(collection_set.all, 3)}
@@ -161,8 +161,8 @@ async def random_write(
 async def stored_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """Return granted and denied permissions, by asset and user."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    async with team.service.database.read_transaction() as connection:
-        for row in await connection.execute(select(assignments)):
+    with read_sql(team.service) as connection:
+        for row in connection.execute(select(assignments)):
             found[row.asset_id, row.user_id][row.is_denied].add(row.permission)
     return dict(found)
 
@@ -172,11 +172,11 @@ async def replayed_permissions(
 ) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """Return the same from the history, and check that every effect fits the state before it."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    async with team.service.database.read_transaction() as connection:
+    with read_sql(team.service) as connection:
         logged = select(assets.c.id, log.c.subject_id, log.c.details).join_from(
             log, assets, log.c.object_uid == assets.c.uid
         )
-        rows = (await connection.execute(logged.order_by(log.c.id))).all()
+        rows = connection.execute(logged.order_by(log.c.id)).all()
     for asset_id, user_id, details in rows:
         granted, denied = found[asset_id, user_id]
         for permission, what, *_ in details.get("effects", ()):
@@ -190,17 +190,15 @@ async def found_in_deleted_collections(team: SharingTeam) -> list[str]:
     """Assets outside the trash in collections that are in it."""
     deleted = assets.alias()
     inside = select(assets.c.uid).join_from(assets, deleted, deleted.c.id == assets.c.parent_id)
-    async with team.service.database.read_transaction() as connection:
+    with read_sql(team.service) as connection:
         return list(
-            (
-                await connection.execute(inside.where(is_live(), deleted.c.deleted_at.is_not(None)))
-            ).scalars()
+            connection.execute(inside.where(is_live(), deleted.c.deleted_at.is_not(None))).scalars()
         )
 
 
 async def types(team: SharingTeam) -> dict[int, str]:
-    async with team.service.database.read_transaction() as connection:
-        return {row.id: row.asset_type for row in await connection.execute(select(assets))}
+    with read_sql(team.service) as connection:
+        return {row.id: row.asset_type for row in connection.execute(select(assets))}
 
 
 @pytest.mark.nightly

@@ -7,7 +7,6 @@ from sqlalchemy import select
 
 from fieldgate.db.log import log
 from fieldgate.permissions.rules import owner_permissions
-from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import (
     PUBLIC,
     SharingTeam,
@@ -16,6 +15,8 @@ from tests.assets.sharing.sharing_team import (
     user_url,
 )
 from tests.conftest import BASE_URL
+from tests.data.accounts import disable_user, enable_user
+from tests.data.sql import read_sql
 
 BY_BOB = {"_submitted_by": "bob"}
 
@@ -137,7 +138,7 @@ async def test_replace_all(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     await team.grant(uid, "bob", "view_submissions")
     await team.grant(uid, "ann", "add_submissions")
-    await disable_user(team.service.store, "ann")
+    await disable_user(team.service, "ann")
     before = {row["url"]: row for row in await team.list_assignments(uid)}
     new = [
         {"user": user_url("bob"), "permission": permission_url("view_asset")},
@@ -172,7 +173,7 @@ async def test_replace_all(team: SharingTeam) -> None:
     assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[])).json() == [
         row for row in await team.list_assignments(uid) if last_segment(row["user"]) == "owner"
     ]
-    await team.service.store.enable_user("ann")
+    await enable_user(team.service, "ann")
     assert await team.permissions_of(uid, "ann") == {"add_submissions"}, (
         "disabled users are left alone"
     )
@@ -233,16 +234,16 @@ async def test_remove_user(team: SharingTeam) -> None:
         assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": name}) == 204
     assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner"}
     await team.grant(uid, "bob", "view_asset")
-    await disable_user(team.service.store, "bob")
+    await disable_user(team.service, "bob")
     assert await team.status(uid, "owner", "DELETE", "bulk/", json={"username": "bob"}) == 204
-    await team.service.store.enable_user("bob")
+    await enable_user(team.service, "bob")
     assert await team.permissions_of(uid, "bob") == set()
 
 
 async def test_disabled_user_is_not_listed(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     row = await team.assignment_uid(uid, "viewer", "view_asset")
-    await disable_user(team.service.store, "viewer")
+    await disable_user(team.service, "viewer")
     assert await team.permissions_of(uid, "viewer") == set()
     assert await team.status(uid, "owner", "GET", f"{row}/") == 404
     assert await team.status(uid, "owner", "DELETE", f"{row}/") == 404
@@ -278,11 +279,9 @@ async def test_pages_of_the_history_are_cut_inside_entries(team: SharingTeam) ->
         for asset in (uid, other):
             await team.grant(asset, name, "manage_asset")
     whole = await team.history(uid)
-    async with team.service.database.read_transaction() as connection:
-        rows = (
-            await connection.execute(
-                select(log).where(log.c.object_uid == uid, log.c.effect_count > 0)
-            )
+    with read_sql(team.service) as connection:
+        rows = connection.execute(
+            select(log).where(log.c.object_uid == uid, log.c.effect_count > 0)
         ).all()
     assert {(row.action, row.username, row.object_name, row.model_name) for row in rows} == {
         ("modify-user-permissions", "owner", rows[0].object_name, "asset")
@@ -326,11 +325,11 @@ async def test_log_has_words_for_the_public(
         await team.request_assignments(uid, "owner", "DELETE", f"{found}/")
     else:
         await team.grant(uid, "AnonymousUser", asked)
-    async with team.service.database.read_transaction() as connection:
+    with read_sql(team.service) as connection:
         query = (
             select(log.c.action).where(log.c.object_uid == uid).order_by(log.c.id.desc()).limit(1)
         )
-        assert (await connection.execute(query)).scalar_one() == action
+        assert connection.execute(query).scalar_one() == action
 
 
 async def test_permissions_of_a_user_replaced_by_none(team: SharingTeam) -> None:

@@ -16,6 +16,7 @@ from tests.assets.sharing.sharing_team import (
     last_segment,
     user_url,
 )
+from tests.data.sql import read_sql, write_sql
 
 END = "2099-12-31T23:59:59Z"
 LATER = "2100-06-30T12:00:00Z"
@@ -34,9 +35,9 @@ async def ends(team: SharingTeam, uid: str, name: str = "ann") -> dict[str, str 
 
 
 async def end_now(team: SharingTeam) -> None:
-    async with team.service.database.transaction() as connection:
+    with write_sql(team.service) as connection:
         has_end = assignments.c.expires_at.is_not(None)
-        await connection.execute(
+        connection.execute(
             assignments.update().where(has_end).values(expires_at=now() - timedelta(seconds=1))
         )
 
@@ -275,9 +276,9 @@ async def test_history_and_log_have_ends(team: SharingTeam) -> None:
         if "expires_at" in each
     ]
     assert effects == [("ends", None)] * 2 + [("granted", END)] * 2
-    async with team.service.database.read_transaction() as connection:
+    with read_sql(team.service) as connection:
         changes = select(log.c.details).where(log.c.effect_count > 0).order_by(log.c.id)
-        details = (await connection.execute(changes)).scalars()
+        details = connection.execute(changes).scalars()
         found = [(each.get("ends_before"), each.get("ends_after")) for each in details]
     end = dict.fromkeys(sorted(BOTH), END)
     assert found == [(None, end), (end, None), (None, None)]

@@ -13,6 +13,7 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
 from tests.conftest import Service, StartService
+from tests.data.sql import read_sql
 
 
 class TransferWorld:
@@ -40,28 +41,28 @@ class TransferWorld:
         return dict(answer.json())
 
     async def owners(self) -> dict[int, int]:
-        async with self.service.database.read_transaction() as connection:
+        with read_sql(self.service) as connection:
             return {
                 row.id: row.owner_id
-                for row in await connection.execute(select(assets.c.id, assets.c.owner_id))
+                for row in connection.execute(select(assets.c.id, assets.c.owner_id))
             }
 
     async def assignments_of(self, user: WorldUser) -> set[tuple[int, str]]:
-        async with self.service.database.read_transaction() as connection:
+        with read_sql(self.service) as connection:
             query = select(assignments.c.asset_id, assignments.c.permission).where(
                 assignments.c.user_id == user.id
             )
             return {
                 (row.asset_id, row.permission)
-                for row in await connection.execute(query.where(has_not_ended()))
+                for row in connection.execute(query.where(has_not_ended()))
             }
 
     async def history(self, asset: WorldAsset) -> list[Any]:
-        async with self.service.database.read_transaction() as connection:
+        with read_sql(self.service) as connection:
             query = select(log).where(
                 log.c.object_uid == asset.uid, log.c.details["act"].as_string() == "transfer"
             )
-            return list((await connection.execute(query.order_by(log.c.id))).all())
+            return list(connection.execute(query.order_by(log.c.id)).all())
 
 
 @pytest.fixture

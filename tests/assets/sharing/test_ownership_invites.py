@@ -15,7 +15,9 @@ from fieldgate.db import AsyncDatabase, now
 from fieldgate.db.log import log
 from fieldgate.permissions import rules
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
-from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import PASSWORD
+from tests.data.sql import read_sql, write_sql
 
 INVITES = "/api/v2/project-ownership/invites/"
 ANSWERS = ("accepted", "declined", "cancelled")
@@ -67,12 +69,12 @@ class InviteWorld:
             assert (await self.answer(path, how)).status_code == 200
 
     async def change(self, table: Any, *conditions: Any, **values: Any) -> None:
-        async with self.service.database.transaction() as connection:
-            await connection.execute(table.update().where(*conditions).values(**values))
+        with write_sql(self.service) as connection:
+            connection.execute(table.update().where(*conditions).values(**values))
 
     async def rows(self, table: Any) -> list[Any]:
-        async with self.service.database.read_transaction() as connection:
-            return list((await connection.execute(select(table).order_by(table.c.id))).all())
+        with read_sql(self.service) as connection:
+            return list(connection.execute(select(table).order_by(table.c.id)).all())
 
     async def owners(self) -> dict[str, int]:
         return {row.uid: row.owner_id for row in await self.rows(assets)}

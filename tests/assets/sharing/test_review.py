@@ -12,7 +12,6 @@ import pytest
 from fieldgate.accounts.tables import tokens, users
 from fieldgate.db import now
 from tests.access.permission_world import WorldUser, generate_world
-from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import (
     BATCH_PATH,
     PUBLIC,
@@ -23,6 +22,8 @@ from tests.assets.sharing.sharing_team import (
 from tests.assets.sharing.test_ends import end_now
 from tests.assets.sharing.test_teams import TEAMS, create_team, share
 from tests.conftest import StartService, nightly_only
+from tests.data.accounts import disable_user
+from tests.data.sql import write_sql
 
 END = "2099-12-31T23:59:59Z"
 
@@ -113,10 +114,10 @@ async def test_filters_and_orders(team: SharingTeam) -> None:
     await team.grant(alone, PUBLIC, "view_asset", by="ann")
     await team.grant(alone, "owner", "manage_asset", by="ann")
     day = timedelta(days=1)
-    async with team.service.database.transaction() as connection:
-        await connection.execute(tokens.update().values(last_used_at=now() - 9 * day))
+    with write_sql(team.service) as connection:
+        connection.execute(tokens.update().values(last_used_at=now() - 9 * day))
         seen = users.update().where(users.c.id == team.user_ids["viewer"])
-        await connection.execute(seen.values(last_login_at=now() - 2 * day))
+        connection.execute(seen.values(last_login_at=now() - 2 * day))
     of_alone = {("AnonymousUser", alone, "view_asset")}
     in_collection = [("bob", collection, "view_asset"), ("bob", inside, "view_asset")]
     of_viewer = [("viewer", inside, "view_asset")]
@@ -163,8 +164,8 @@ async def test_only_superusers_learn_more_than_the_day_of_the_last_use(team: Sha
     uid = await team.create_asset()
     await team.grant(uid, "ann", "view_asset")
     login = datetime(2026, 5, 4, 21, 43, 17, tzinfo=UTC)
-    async with team.service.database.transaction() as connection:
-        await connection.execute(
+    with write_sql(team.service) as connection:
+        connection.execute(
             users.update().where(users.c.id == team.user_ids["ann"]).values(last_login_at=login)
         )
     shown = {by: [each["last_seen"] for each in await review(team, by)] for by in ("owner", "boss")}
@@ -304,7 +305,7 @@ async def test_assets_in_the_trash_are_left_out(team: SharingTeam) -> None:
 async def test_only_superusers_see_assignments_of_disabled_users(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "ann", "view_asset")
-    await disable_user(team.service.store, "ann")
+    await disable_user(team.service, "ann")
     assert await review(team, "owner") == []
     assert short(await review(team, "boss")) == [("ann", uid, "view_asset")]
 
@@ -352,5 +353,5 @@ async def test_strangers_are_never_suggested(team: SharingTeam) -> None:
     await team.request("bob", "DELETE", f"{TEAMS}{wash}/members/bob/")
     assert (await suggested(team, "bob"), await suggested(team, "ann")) == ([], ["team:WASH"])
     await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "editor"})
-    await disable_user(team.service.store, "viewer")
+    await disable_user(team.service, "viewer")
     assert await suggested(team, "owner") == ["manager"]

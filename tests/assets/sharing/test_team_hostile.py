@@ -13,7 +13,9 @@ from fieldgate.assets.tables import assets
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 from tests.assets.sharing.test_ends import END
 from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
-from tests.conftest import PASSWORD, StartService
+from tests.conftest import StartService
+from tests.data.accounts import PASSWORD
+from tests.data.sql import write_sql
 from tests.databases import wait_for_locks
 
 SHARING = "/api/v2/assets/{form}/permission-assignments/"
@@ -400,15 +402,15 @@ async def test_member_is_removed_while_writing(team: SharingTeam) -> None:
         ("PATCH", "", {"name": "x"}),
         ("POST", "permission-assignments/", {"user": "ann", **MANAGE}),
     )
-    async with team.service.database.transaction() as holder:
-        await holder.execute(assets.select().where(assets.c.uid == uid).with_for_update())
+    with write_sql(team.service) as holder:
+        holder.execute(assets.select().where(assets.c.uid == uid).with_for_update())
         tasks = [
             asyncio.create_task(
                 team.request("ann", method, f"/api/v2/assets/{uid}/{rest}", json=body)
             )
             for method, rest, body in bodies
         ]
-        await wait_for_locks(team.service.database, tasks)
+        await wait_for_locks(team.service, tasks)
         removed = await team.request("owner", "DELETE", f"{TEAMS}{wash}/members/ann/")
         assert removed.status_code == 204
     assert [answer.status_code for answer in await asyncio.gather(*tasks)] == [404, 404]
@@ -424,13 +426,13 @@ async def test_team_is_deleted_while_it_gets_access(team: SharingTeam, deletes_f
         ("POST", SHARING.format(form=uid), {"team": wash, **MANAGE}),
     ]
     tasks: list[asyncio.Task[httpx.Response]] = []
-    async with team.service.database.transaction() as holder:
-        await holder.execute(teams.select().with_for_update())
-        await holder.execute(assets.select().with_for_update())
+    with write_sql(team.service) as holder:
+        holder.execute(teams.select().with_for_update())
+        holder.execute(assets.select().with_for_update())
         for method, path, body in requests if deletes_first else reversed(requests):
             given: dict[str, Any] = {} if body is None else {"json": body}
             tasks.append(asyncio.create_task(team.request("owner", method, path, **given)))
-            await wait_for_locks(team.service.database, tasks)
+            await wait_for_locks(team.service, tasks)
     statuses = {
         answer.request.method: answer.status_code for answer in await asyncio.gather(*tasks)
     }

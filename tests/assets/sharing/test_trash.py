@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, func, select
 
-from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignments, files, versions
-from fieldgate.assets.trash import PURGE_BATCH, Trash
+from fieldgate.assets.trash import PURGE_BATCH
 from fieldgate.db import now
 from fieldgate.db.log import log
-from fieldgate.identity import WORKER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment, user_url
 from tests.conftest import StartService
+from tests.data.assets import age_trash, purge_trash, stored_bytes
+from tests.data.sql import read_sql, write_sql
 from tests.imports.workbooks import xlsx
 
 LIST = "/api/v2/assets/"
@@ -84,8 +84,8 @@ async def actions(team: SharingTeam, uid: str) -> list[tuple[str, str]]:
     query = select(log.c.action, log.c.username).where(
         log.c.object_uid == uid, log.c.model_name == "asset"
     )
-    async with team.service.database.read_transaction() as connection:
-        rows = (await connection.execute(query.order_by(log.c.id))).all()
+    with read_sql(team.service) as connection:
+        rows = connection.execute(query.order_by(log.c.id)).all()
     return [
         (row.action, row.username)
         for row in rows
@@ -242,7 +242,7 @@ async def test_without_a_trash_assets_are_deleted_at_once(
         assert (preview.json()["deleted"], preview.json()["trash_days"]) == (2, 0)
         assert await delete(team, collection) == 204
         assert [await restore(team, each) for each in (collection, own)] == [404, 404]
-        assert await team.assets.count_stored_bytes(team.user_ids["owner"]) == 0
+        assert stored_bytes(team.service, team.user_ids["owner"]) == 0
         assert (await record(team, foreign, "editor"))["parent"] is None
         assert [await actions(team, each) for each in (collection, own)] == [
             [("delete", "owner")]
@@ -263,18 +263,18 @@ async def test_a_queued_import_into_a_deleted_asset_ends_with_an_error(team: Sha
 
 
 async def age(team: SharingTeam, *uids: str, days: int = 31) -> None:
-    async with team.service.database.transaction() as connection:
+    with write_sql(team.service) as connection:
         earlier = (
             assets.update()
             .where(assets.c.uid.in_(uids))
             .values(deleted_at=now() - timedelta(days=days))
         )
-        await connection.execute(earlier)
+        connection.execute(earlier)
 
 
 async def rows(team: SharingTeam, table: Table) -> int:
-    async with team.service.database.read_transaction() as connection:
-        return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
+    with read_sql(team.service) as connection:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 async def test_workers_purge_what_is_long_in_the_trash(team: SharingTeam) -> None:
@@ -314,14 +314,12 @@ async def test_purging_a_collection_leaves_what_is_not_in_the_trash(team: Sharin
     collection = await create(team, asset_type="collection")
     assert await delete(team, collection) == 204
     uid = await create(team)
-    async with team.service.database.transaction() as connection:
+    with write_sql(team.service) as connection:
         inside = select(assets.c.id).where(assets.c.uid == collection).scalar_subquery()
-        await connection.execute(
-            assets.update().where(assets.c.uid == uid).values(parent_id=inside)
-        )
-    trash = Trash(team.service.database, team.service.data_versions, days=30)
-    assert await trash.purge(WORKER, now() - timedelta(days=1)) == 0
-    assert await trash.purge(WORKER, now()) == 1
+        connection.execute(assets.update().where(assets.c.uid == uid).values(parent_id=inside))
+    assert await purge_trash(team.service) == 0
+    age_trash(team.service)
+    assert await purge_trash(team.service) == 1
     assert (await record(team, uid))["parent"] is None
 
 
@@ -330,12 +328,12 @@ async def test_purging_never_lowers_the_version_of_the_assets(team: SharingTeam)
     uid = await create(team)
     await team.grant(uid, "viewer", "view_asset")
     assert await delete(team, uid) == 204
-    async with team.service.database.transaction() as connection:
-        await connection.execute(assignments.update().values(expires_at=now()))
-    known = team.service.data_versions
-    before = await known.versions((TOPIC,), fresh=True)
-    assert await Trash(team.service.database, known, days=30).purge(WORKER, now()) == 1
-    assert await known.versions((TOPIC,), fresh=True) > before
+    with write_sql(team.service) as connection:
+        connection.execute(assignments.update().values(expires_at=now()))
+    age_trash(team.service)
+    etag = (await team.request("owner", "GET", LIST)).headers["ETag"]
+    assert await purge_trash(team.service) == 1
+    assert (await team.request("owner", "GET", LIST)).headers["ETag"] != etag
 
 
 # Hostile cases
@@ -434,10 +432,10 @@ async def test_the_trash_counts_for_storage_and_nothing_else(team: SharingTeam) 
     await team.request_assignments(
         collection, "owner", "POST", json={"user": "AnonymousUser", "permission": "discover_asset"}
     )
-    stored = await team.assets.count_stored_bytes(team.user_ids["owner"])
+    stored = stored_bytes(team.service, team.user_ids["owner"])
     public = await team.request("owner", "GET", user_url("owner"))
     assert await delete(team, collection) == 204
-    assert await team.assets.count_stored_bytes(team.user_ids["owner"]) == stored
+    assert stored_bytes(team.service, team.user_ids["owner"]) == stored
     for query in (
         {"q": "Visit"},
         {"q": f"uid:{uid}"},

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from fieldgate.assets.tables import assets, assignments, versions
 from tests.assets.sharing.sharing_team import SharingTeam
 from tests.assets.sharing.test_trash import FORM, LIST
+from tests.data.sql import read_sql
 
 HOLDERS = ("viewer", "editor", "AnonymousUser")
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset")
@@ -91,16 +92,14 @@ class Forms:
     async def state(self) -> list[Any]:
         """All that is stored about the forms, without ids and times."""
         places = {uid: place for place, uid in enumerate(self.uids)}
-        async with self.team.service.database.read_transaction() as connection:
-            rows = (
-                await connection.execute(select(assets).where(assets.c.uid.in_(self.uids)))
-            ).all()
+        with read_sql(self.team.service) as connection:
+            rows = connection.execute(select(assets).where(assets.c.uid.in_(self.uids))).all()
             ids = {row.id: places[row.uid] for row in rows}
-            given_rows = (
-                await connection.execute(select(assignments).where(assignments.c.asset_id.in_(ids)))
+            given_rows = connection.execute(
+                select(assignments).where(assignments.c.asset_id.in_(ids))
             ).all()
-            version_rows = (
-                await connection.execute(select(versions).where(versions.c.asset_id.in_(ids)))
+            version_rows = connection.execute(
+                select(versions).where(versions.c.asset_id.in_(ids))
             ).all()
         return [
             sorted(

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.accounts.disabled_users import disable_user
 from tests.assets.sharing.sharing_team import (
     PUBLIC,
     SharingTeam,
@@ -13,6 +12,7 @@ from tests.assets.sharing.sharing_team import (
     user_url,
 )
 from tests.conftest import BASE_URL
+from tests.data.accounts import disable_user
 
 VIEW = "view_asset"
 PARTIAL = "partial_submissions"
@@ -81,7 +81,7 @@ ONE: list[tuple[dict[str, Any], str, str]] = [
 
 async def test_errors_of_single_assignments_and_lists(team: SharingTeam) -> None:
     await team.add_user("gone")
-    await disable_user(team.service.store, "gone")
+    await disable_user(team.service, "gone")
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     for body, field, reported in ONE:

@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.browser.demo_site import WORKBOOK_TYPE
 from tests.browser.journeys.words import Words
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 
 MAX_TABS = 600
 MAX_KEY_PRESSES = 3  # a busy browser can lose the first

@@ -16,7 +16,7 @@ from fieldgate.web.sign_on_routes import ATTEMPT_COOKIE
 from tests.browser.chromium import PageTroubles
 from tests.browser.journeys.words import Words
 from tests.browser.oidc_provider import OIDCProviderProcess
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.processes import ServerProcess, free_port, run_command
 
 NGO, OTHER = "ngo", "other"

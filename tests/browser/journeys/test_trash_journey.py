@@ -11,7 +11,7 @@ from fieldgate.i18n.languages import Language
 from tests.browser.demo_site import SUPERUSER, USERNAMES, DemoSite, DemoTexts
 from tests.browser.journeys.actors import Actor
 from tests.browser.journeys.conftest import StartActor
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 NAME = "Shelter needs"

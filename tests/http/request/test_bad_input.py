@@ -5,7 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import PASSWORD, Service
+from tests.conftest import Service
+from tests.data.accounts import PASSWORD
 
 LIST = "/api/v2/permissions/"
 DETAIL = "/api/v2/permissions/view_asset/"

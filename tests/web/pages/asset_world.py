@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.form_checker import CheckedContent
-from fieldgate.assets.store import AssetStore, NewAsset, NewVersion
-from fieldgate.assets.tables import files
 from tests.conftest import Service
+from tests.data.accounts import create_token
+from tests.data.assets import add_version, create_asset
 from tests.web.page_client import PageClient
 
 CONTENT: dict[str, Any] = {
@@ -42,7 +41,6 @@ class AssetWorld:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._store = AssetStore(service.database, service.data_versions)
 
     async def user(
         self, username: str = "", language: str = "en", **details: Any
@@ -57,42 +55,32 @@ class AssetWorld:
         content = CONTENT if content is None else content
         values = {"asset_type": "survey", "name": "Household survey", **details}
         is_form = values["asset_type"] != "collection"
-        new = NewAsset(
-            owner_id=owner,
+        uid = create_asset(
+            self.service,
+            owner,
             content=content if is_form else {},
             summary=summary(content) if is_form else {"languages": []},
             xform="<xform/>" if is_form else None,
             **values,
         )
-        async with self.service.database.transaction() as connection:
-            [(_, uid)] = await self._store.create(connection, [new])
         return f"/api/v2/assets/{uid}/"
-
-    async def asset_id(self, path: str) -> int:
-        async with self.service.database.read_transaction() as connection:
-            row = await self._store.find(connection, path.split("/")[-2])
-        assert row is not None
-        return int(row.id)
 
     async def add_version(
         self, path: str, content: dict[str, Any], file_name: str | None = None
     ) -> None:
-        async with self.service.database.transaction() as connection:
-            file_id = None
-            if file_name is not None:
-                inserted = files.insert().values(name=file_name, data=b"PK").returning(files.c.id)
-                file_id = (await connection.execute(inserted)).scalar_one()
-            row = await self._store.find(connection, path.split("/")[-2])
-            assert row is not None
-            version = NewVersion(
-                content=content, summary=summary(content), xform="<xform/>", file_id=file_id
-            )
-            await self._store.add_version(connection, row, version)
+        add_version(
+            self.service,
+            path.split("/")[-2],
+            content,
+            summary=summary(content),
+            xform="<xform/>",
+            file=None if file_name is None else (file_name, b"PK"),
+        )
 
     async def share(
         self, owner: int, path: str, username: str, permission: str = "view_asset"
     ) -> None:
-        token = await self.service.store.issue_token(owner, IssuedBy.COMMAND, None)
+        token = create_token(self.service, owner)
         body, headers = (
             {"user": username, "permission": permission},
             {"Authorization": f"Token {token}"},

@@ -305,8 +305,8 @@ async def test_without_a_trash_deleting_cannot_be_undone(start: StartService) ->
 async def test_a_collection_shows_what_is_in_it(world: AssetWorld) -> None:
     owner, client = await world.user()
     path = await world.create(owner, asset_type="collection", name="Library")
-    inside = await world.asset_id(path)
-    child = await world.create(owner, asset_type="block", name="Age & sex", parent_id=inside)
+    inside = path.split("/")[-2]
+    child = await world.create(owner, asset_type="block", name="Age & sex", collection=inside)
     page = (await client.get(path)).text
     assert "1 item" in visible_text(page)
     assert "Age & sex" in visible_text(page)
@@ -325,10 +325,10 @@ async def test_deleting_a_collection_says_which_forms_stay(world: AssetWorld, de
     client = by_owner if deleter == "owner" else by_superuser
     other, others_client = await world.user(f"amina-{owner}")
     path = await world.create(owner, asset_type="collection", name="Library")
-    inside = await world.asset_id(path)
-    own = await world.create(owner, name="Own form", parent_id=inside)
+    inside = path.split("/")[-2]
+    own = await world.create(owner, name="Own form", collection=inside)
     kept = [
-        await world.create(other, name=name, parent_id=inside)
+        await world.create(other, name=name, collection=inside)
         for name in ("Water & <b>soap</b>", "")
     ]
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.search_query import parse_search
 from fieldgate.db import now
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from fieldgate.web.pages.home import asset_search
 from tests.conftest import Service, run_service
+from tests.data.accounts import create_token, find_user
 from tests.events.event_service import NEPAL, make_event
 from tests.web.page_client import PageClient, visible_text
 
@@ -114,9 +114,9 @@ async def test_own_imports_have_their_status(home: Service) -> None:
 
 
 async def _token(service: Service, username: str) -> str:
-    row = await service.store.find_any(username)
+    row = find_user(service, username)
     assert row is not None
-    return await service.store.issue_token(row.id, IssuedBy.COMMAND, None)
+    return create_token(service, row.id)
 
 
 async def test_search_finds_events_countries_and_people(home: Service) -> None:

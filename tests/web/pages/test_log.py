@@ -11,6 +11,8 @@ from fieldgate.i18n.languages import Language
 from fieldgate.web.pages.log import log_sentence
 from tests.accounts.logged_world import LoggedWorld
 from tests.conftest import StartService
+from tests.data.accounts import PASSWORD
+from tests.data.commands import run_command
 
 HTML = "text/html"
 GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
@@ -103,11 +105,15 @@ async def test_sentences_about_permissions_say_until_when(logged: LoggedWorld) -
 
 
 async def test_log_page_with_filters(logged: LoggedWorld) -> None:
+    created = await run_command(
+        logged.service, "user", "create", "lucia", "--password-stdin", stdin=PASSWORD
+    )
+    assert created.exit_code == 0, created.output
     shown = await page(logged, "/api/v2/audit-logs/", "root")
     for sentence in (
         "bob logged in.",
         "Somebody tried to log in as bob.",
-        "The operator created the user amina.",
+        "The operator created the user lucia.",
     ):
         assert sentence in shown
     query = "?action=update-name&username=amina&from=2020-01-01&to=&form="

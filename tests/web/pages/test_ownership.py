@@ -4,6 +4,7 @@ import pytest
 
 from fieldgate.web.pages.ownership import MAX_INVITES
 from tests.conftest import StartService
+from tests.data.accounts import find_user
 from tests.web.page_client import PageClient, visible_text
 from tests.web.pages.asset_world import AssetWorld
 
@@ -113,7 +114,7 @@ async def test_account_page_deletes_the_account(start: StartService) -> None:
         path = await world.create(user_id)
         page = await amina.get(ACCOUNT)
         assert 'href="/api/v2/account/export/"' in page.text
-        row = await service.store.find_user("amina")
+        row = find_user(service, "amina")
         assert row is not None
         assert f"Type this to confirm: {row.uid}" in visible_text(page.text)
         wrong = await amina.submit(ACCOUNT, "delete", {"confirm": "amina"})
