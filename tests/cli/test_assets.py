@@ -14,6 +14,7 @@ from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam
 from tests.assets.sharing.test_trash import actions, age, create, delete, trash_of
 from tests.conftest import run_service
+from tests.data.sql import all_rows
 from tests.processes import FIELDGATE_COMMAND, run_command
 
 
@@ -39,9 +40,8 @@ async def test_purge(tmp_path: Path) -> None:
         assert purge("--older-than", "7d", "--yes").endswith("1 deleted for good\n")
         assert await trash_of(team, "owner") == {new}
         assert await actions(team, old) == [("in-trash", "owner"), ("delete", "")]
-        async with service.database.read_transaction() as connection:
-            by = await connection.execute(select(log.c.credential).where(log.c.action == "delete"))
-        assert by.scalars().all() == ["command"]
+        by = all_rows(service, select(log.c.credential).where(log.c.action == "delete"))
+        assert [row.credential for row in by] == ["command"]
 
 
 @pytest.mark.nightly

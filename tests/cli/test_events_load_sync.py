@@ -22,6 +22,7 @@ from fieldgate.db.log import log
 from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
+from tests.data.sql import read_sql
 from tests.events.event_service import make_event
 from tests.events.stored_events import stored_event
 from tests.events.sync.go_server import GoServer, go_event
@@ -339,8 +340,8 @@ async def test_demo_events_are_created_and_replaced(
     assert done.stdout.startswith("created 3 demo events in ")
     assert len((await store.load_index())[1]) == 3
     assert await stored_event(store, 4) is None
-    async with database.read_transaction() as connection:
-        entries = await connection.execute(
+    with read_sql(database_url) as connection:
+        entries = connection.execute(
             select(log.c.action, log.c.credential, log.c.details).order_by(log.c.id)
         )
         assert entries.all() == [

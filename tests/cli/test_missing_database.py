@@ -11,7 +11,8 @@ from fieldgate.db import AsyncDatabase
 from fieldgate.db.async_database import BUSY_TIMEOUT_MS
 from fieldgate.db.schema import REQUIRED_REVISION
 from fieldgate.settings import Settings
-from tests.conftest import PASSWORD
+from tests.data.accounts import PASSWORD
+from tests.data.sql import write_sql
 from tests.processes import free_port, run_command
 
 ON_EXISTING_DATA = [
@@ -151,10 +152,8 @@ COMMANDS = [
 async def test_other_schema_is_a_message(
     database_url: str, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    database = AsyncDatabase(database_url)
-    async with database.transaction() as connection:
-        await connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
-    await database.close()
+    with write_sql(database_url) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
     environment = {"FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_PORT": str(free_port())}
     done = await asyncio.to_thread(run_command, *arguments, data=tmp_path, environment=environment)
     assert (done.returncode, done.stdout) == (1, "")

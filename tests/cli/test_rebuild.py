@@ -5,54 +5,48 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from fieldgate.db import AsyncDatabase
 from fieldgate.events.facets import EVENT_FORMAT
 from fieldgate.events.tables import documents, event_format
+from tests.data.sql import read_sql, write_sql
 from tests.processes import ServerProcess, run_command
 
 EVENTS = "/api/v2/event/"
 
 
-async def store_in_another_format(database: AsyncDatabase) -> None:
-    async with database.transaction() as connection:
-        await connection.execute(update(documents).values(document=b"{}"))
-        await connection.execute(update(event_format).values(format=EVENT_FORMAT + 1))
+def store_in_another_format(database: str) -> None:
+    with write_sql(database) as connection:
+        connection.execute(update(documents).values(document=b"{}"))
+        connection.execute(update(event_format).values(format=EVENT_FORMAT + 1))
 
 
-async def read_documents(database: AsyncDatabase) -> list[bytes]:
-    async with database.read_transaction() as connection:
+def read_documents(database: str) -> list[bytes]:
+    with read_sql(database) as connection:
         return list(
-            (
-                await connection.execute(select(documents.c.document).order_by(documents.c.id))
-            ).scalars()
+            connection.execute(select(documents.c.document).order_by(documents.c.id)).scalars()
         )
 
 
-async def test_migrate(database: AsyncDatabase, database_url: str, tmp_path: Path) -> None:
+async def test_migrate(database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     assert (
         run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
     )
-    expected = await read_documents(database)
-    await store_in_another_format(database)
-    await database.close()
+    expected = read_documents(database_url)
+    store_in_another_format(database_url)
     done = run_command("migrate", data=tmp_path, environment=environment)
     assert (done.returncode, done.stderr.startswith("rebuilt 30 events in ")) == (0, True), (
         done.stderr
     )
-    assert await read_documents(database) == expected
+    assert read_documents(database_url) == expected
     assert "rebuilt" not in run_command("migrate", data=tmp_path, environment=environment).stderr
 
 
-async def test_serve(
-    database: AsyncDatabase, database_url: str, database_kind: str, tmp_path: Path
-) -> None:
+async def test_serve(database_url: str, database_kind: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     assert (
         run_command("events", "demo", "30", data=tmp_path, environment=environment).returncode == 0
     )
-    await store_in_another_format(database)
-    await database.close()
+    store_in_another_format(database_url)
     if database_kind == "postgresql":
         refused = run_command("serve", "--no-worker", data=tmp_path, environment=environment)
         assert refused.returncode == 1
@@ -73,9 +67,7 @@ async def test_serve(
 async def test_not_while_another_process_serves(tmp_path: Path, command: str) -> None:
     assert run_command("events", "demo", "3", data=tmp_path).returncode == 0
     with ServerProcess(tmp_path, "--no-worker"):
-        database = AsyncDatabase(f"sqlite:///{tmp_path / 'fieldgate.db'}")
-        await store_in_another_format(database)
-        await database.close()
+        store_in_another_format(f"sqlite:///{tmp_path / 'fieldgate.db'}")
         refused = run_command(command, data=tmp_path)
         assert refused.returncode == 1
         assert "another process uses the database. Stop it first." in refused.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fieldgate.db import AsyncDatabase, now
+from fieldgate.db import now
 from fieldgate.db.database_identity import write_marker
 from fieldgate.db.last_backup import BackupRecord
 from fieldgate.doctor import machine_checks
@@ -25,7 +25,7 @@ from fieldgate.doctor.machine_checks import (
     check_spool,
 )
 from fieldgate.settings import Settings
-from tests.databases import prepare_database
+from tests.databases import create_database
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -34,9 +34,7 @@ Usage = namedtuple("Usage", "total used free")
 async def file(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
-    database = AsyncDatabase(f"sqlite:///{folder / 'fieldgate.db'}")
-    await prepare_database(database)
-    await database.close()
+    await create_database(f"sqlite:///{folder / 'fieldgate.db'}")
     return folder / "fieldgate.db"
 
 

@@ -18,6 +18,7 @@ from fieldgate.identity import Scope
 from fieldgate.overload import Slots
 from fieldgate.settings import RateQuota
 from tests.conftest import Service, StartService
+from tests.data.sql import all_rows
 from tests.events.export.test_exporter import asgi_scope
 
 PERMISSIONS = "/api/v2/permissions/"
@@ -215,9 +216,7 @@ async def test_an_export_waits_outside_the_turns_of_costly_reads(start: StartSer
     """Four users whose exports wait must not keep everybody from pages."""
     async with start() as service:
         token = await service.create_token(username="reviewer")
-        [user] = await service.database.all(
-            select(users.c.id).where(users.c.username == "reviewer")
-        )
+        [user] = all_rows(service, select(users.c.id).where(users.c.username == "reviewer"))
         overload = service.app.app_context.overload
         slots = overload.exports._user_slots
         async with slots.slot(user.id), slots.slot(user.id):
@@ -286,7 +285,7 @@ async def test_large_bodies_take_turns_and_cost_more(
             201,
             "r=94",
         )  # 1 + 1 MiB / 256 KiB
-        [holder] = await service.database.all(select(users.c.id).where(users.c.username == "a"))
+        [holder] = all_rows(service, select(users.c.id).where(users.c.username == "a"))
         slots = service.app.app_context.overload.large_bodies
         async with slots.slot(holder.id), slots.slot(holder.id):
             assert (

@@ -18,6 +18,7 @@ from fieldgate.http.request.body_parsing import BodyLimit, UploadedFile
 from fieldgate.http.request.request_body import IncomingBody, Receive, part_filename
 from fieldgate.overload import Overload
 from tests.conftest import Service, StartService
+from tests.data.sql import read_sql
 from tests.imports.workbooks import xlsx
 
 MIB = 1024 * 1024
@@ -264,8 +265,8 @@ async def test_stored_file_is_the_one_that_was_sent(start: StartService) -> None
         ]
         for body in sent:
             assert (await service.client.post(IMPORTS, headers=headers, **body)).status_code == 201
-        async with service.database.read_transaction() as connection:
-            stored = (await connection.exec_driver_sql("SELECT data FROM files")).scalars().all()
+        with read_sql(service) as connection:
+            stored = connection.exec_driver_sql("SELECT data FROM files").scalars().all()
         assert stored == [book] * 3
 
 
