@@ -1,6 +1,5 @@
 """Build the service from its settings."""
 
-import asyncio
 import logging.config
 import os
 import sys
@@ -260,12 +259,9 @@ def build_app(
         with shared_use(sqlite_file(settings.database)):
             await data_versions.start()
             events.start()
-            watch = asyncio.create_task(database.watch())
             try:
                 yield
             finally:
-                watch.cancel()
-                await asyncio.wait([watch])
                 sandbox.close()
                 await authenticator.close()
                 await sign_on.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
-from fieldgate.db.async_database import BUSY_TIMEOUT_MS
+from fieldgate.db.sqlite_engine import BUSY_TIMEOUT_MS
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.child_processes import PARENT_PID_VARIABLE, exit_with_parent
 from fieldgate.runtime.temporary_folder import use_own_temporary_folder

@@ -8,22 +8,18 @@ rows = await database.read(lambda connection: connection.execute(...).all())
 """
 
 import asyncio
-import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from functools import cached_property
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
     URL,
     BigInteger,
     ColumnElement,
     Executable,
-    create_engine,
     event,
     literal,
     make_url,
@@ -33,36 +29,28 @@ from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from fieldgate.db.database_identity import (
-    SELECT_IDENTITY,
-    DatabaseIdentity,
-    OpenFiles,
-    read_write_uri,
-)
-from fieldgate.db.group_commit import GroupCommitter, Result, Work
-from fieldgate.db.json_text import decode_json, encode_json
+from fieldgate.db.database import READ_THREADS, Database, Interrupt, check_url, sqlite_file
+from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, OpenFiles
+from fieldgate.db.json_text import JSON_OPTIONS
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
+from fieldgate.db.sqlite_engine import BUSY_TIMEOUT_MS, open_read_only, register_sqlite_events
 from fieldgate.db.tables import ClockTime, Timestamp, now
-from fieldgate.overload import run_interruptible
+from fieldgate.overload import WAIT_SECONDS
+from fieldgate.runtime.work_threads import WorkThreads
 
 if TYPE_CHECKING:
     import asyncpg  # not at run time: not loaded when SQLite is used
 
-BUSY_TIMEOUT_MS = 10_000  # how long an SQLite writer waits for another one
 MAX_POOL_CONNECTIONS = 8  # per process, for PreparedQuery; the SQLAlchemy engine has its own pool
+MAX_ENGINE_CONNECTIONS = 7
 ENGINE_CACHED_STATEMENTS = 100  # of a connection of the engine; its default
 
 CONNECT_TIMEOUT = 5  # seconds to get a connection from the pool
 COMMAND_TIMEOUT = 30  # seconds per statement
-WATCH_SECONDS = 0.5  # between two looks at the files of SQLite
 
-_JSON_OPTIONS: dict[str, Any] = {"json_serializer": encode_json, "json_deserializer": decode_json}
-_SQLITE_PRAGMAS = (
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
-)
+Result = TypeVar("Result")
+Work = Callable[[Connection], Result]
 
 
 class AsyncDatabase:
@@ -75,27 +63,36 @@ class AsyncDatabase:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     ) -> None:
         """`is_pooled`: a connection pooler is in front of PostgreSQL, so that sessions keep no state."""
-        # Without an implicit BEGIN by the driver.
-        self._sqlite_options: dict[str, Any] = {
-            "isolation_level": None,
-            "timeout": busy_timeout_ms / 1000,
-        }
+        self.sync = Database(
+            database_url,
+            is_pooled=is_pooled,
+            statement_timeout=command_timeout,
+            busy_timeout_ms=busy_timeout_ms,
+        )
+        self._threads = WorkThreads(READ_THREADS, WAIT_SECONDS)
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
         self.is_pooled = is_pooled and not self.is_sqlite
-        self.identity = DatabaseIdentity(None if file is None else str(file))
+        self.identity = self.sync.identity
+        self._busy_timeout_ms = busy_timeout_ms
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            options: dict[str, Any] = {"connect_args": self._sqlite_options}
+            # Without an implicit BEGIN by the driver.
+            arguments = {"isolation_level": None, "timeout": busy_timeout_ms / 1000}
+            options: dict[str, Any] = {"connect_args": arguments}
         else:
             # The engine opens no connections of its own: it cannot read URLs with several hosts.
-            options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT}
+            options = {
+                "pool_pre_ping": True,
+                "pool_timeout": CONNECT_TIMEOUT,
+                "pool_size": MAX_ENGINE_CONNECTIONS,
+                "max_overflow": 0,
+            }
             self.postgres_url = PostgresURL.parse(database_url)
             self._command_timeout = command_timeout
         # Errors are logged, and parameters of a failing statement can be secret.
         self._engine = create_async_engine(
-            self.url, hide_parameters=True, **_JSON_OPTIONS, **options
+            self.url, hide_parameters=True, **JSON_OPTIONS, **options
         )
         if self.is_sqlite:
             self._opened: list[Any] = []  # connections of the driver that are or were open
@@ -111,11 +108,6 @@ class AsyncDatabase:
             else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         )
         self._read_engine = self._engine.execution_options(**snapshot_options)
-        self._write_lock: AbstractAsyncContextManager[Any] = (
-            asyncio.Lock() if self.is_sqlite else nullcontext()
-        )
-        self._group_committer: GroupCommitter | None = None
-        self._reader: sqlite3.Connection | None = None
         self._pool: asyncpg.Pool | None = None
         self._pool_lock = asyncio.Lock()
 
@@ -131,7 +123,7 @@ class AsyncDatabase:
         Raises `DatabaseGone` after the commit if the SQLite file was deleted or replaced meanwhile.
         """
         try:
-            async with self._write_lock, self._write_engine.begin() as connection:
+            async with self._write_lock(), self._write_engine.begin() as connection:
                 files = (
                     (await connection.get_raw_connection()).info.get(OpenFiles)
                     if self.is_sqlite
@@ -143,44 +135,45 @@ class AsyncDatabase:
             await self.drop_connections()
             raise
 
-    async def write(self, write: Work[Result]) -> Result:
-        """Run a short function that writes, commit, and return its result. If it raises, nothing is written.
+    @asynccontextmanager
+    async def _write_lock(self) -> AsyncIterator[None]:
+        """On SQLite, the thread that writes waits for the block, and the block for the thread."""
+        if not self.is_sqlite:
+            yield
+            return
+        has_paused, may_go_on = self.sync.sqlite_writer.pause()
+        try:
+            await asyncio.wrap_future(has_paused)
+            yield
+        finally:
+            may_go_on.set()
 
-        On SQLite, functions that wait at the same time run in a thread and are committed together (`GroupCommitter`),
-        so a function must use nothing but its connection and its own data. If the caller is cancelled, the write may
-        or may not have been committed.
+    async def write(self, write: Work[Result]) -> Result:
+        """Run a function that writes, in `Database.write`.
+
+        It runs in a thread, so it must use nothing but its connection and its own data. If the caller is cancelled,
+        the write may or may not have been committed.
         """
         if self.is_sqlite:
-            if self._group_committer is None:
-                engine = self._sync_engine.execution_options(sqlite_begin="IMMEDIATE")
-                self._group_committer = GroupCommitter(engine, self._write_lock, self.identity)
+            future = self.sync.sqlite_writer.submit(
+                lambda transaction: write(transaction.connection), is_alone=False
+            )
             try:
-                return await self._group_committer.run(write)
+                return await asyncio.wrap_future(future)
             except DatabaseGone:
                 await self.drop_connections()
                 raise
-        async with self.transaction() as connection:
-            return await connection.run_sync(write)
+        return await self._threads.run(
+            lambda: self.sync.write(lambda transaction: write(transaction.connection))
+        )
 
     async def read(self, read: Work[Result]) -> Result:
-        """Run a function that only reads, in one snapshot of the data, and return its result.
-
-        On SQLite it runs in a thread, so it must use nothing but its connection and its own data. If the caller is
-        cancelled, a statement that is running ends.
-        """
-        if self.is_sqlite:
-            reader = _InterruptibleReader(self._sync_engine)
-            return await run_interruptible(lambda: reader.run(read), reader.interrupt)
-        async with self.read_transaction() as connection:
-            return await connection.run_sync(read)
-
-    @cached_property
-    def _sync_engine(self) -> Engine:
-        """A synchronous engine for the same file: an asynchronous one switches threads for every statement."""
-        url, options = self.url.set(drivername="sqlite"), self._sqlite_options
-        engine = create_engine(url, hide_parameters=True, connect_args=options, **_JSON_OPTIONS)
-        _register_sqlite_events(engine, self.identity)
-        return engine
+        """Run a function in `Database.read`, in a thread. If the caller is cancelled, a running statement ends."""
+        interrupt = Interrupt()
+        return await self._threads.run(
+            lambda: self.sync.read(lambda transaction: read(transaction.connection), interrupt),
+            interrupt.set,
+        )
 
     @asynccontextmanager
     async def read_transaction(self) -> AsyncIterator[AsyncConnection]:
@@ -220,9 +213,7 @@ class AsyncDatabase:
         In WAL mode, readers do not wait for writers, so a lookup by key takes less time than a switch to a thread.
         Fetch all rows at once: while a cursor is open, later statements see the same state as it does.
         """
-        if self._reader is None:
-            self._reader, self.identity.held = self.open_sqlite()
-        return self._reader
+        return self.sync.lookup_connection
 
     def commit_state(self) -> object:
         """Return what differs after each commit of any connection to the SQLite file, until the reader is another one.
@@ -231,39 +222,9 @@ class AsyncDatabase:
         """
         return self.sqlite_reader().execute("PRAGMA data_version").fetchone()[0]
 
-    def _close_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = self.identity.held = None
-
     def open_sqlite(self) -> tuple[sqlite3.Connection, OpenFiles]:
         """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""
-        self.identity.check_files()
-        path, must_exist = str(self.url.database), self.identity.must_exist
-        if not must_exist:
-            create_private_file(path)
-        connection = sqlite3.connect(
-            read_write_uri(path) if must_exist else path,
-            uri=must_exist,
-            check_same_thread=False,
-            **self._sqlite_options,
-        )
-        try:
-            connection.execute("PRAGMA query_only = ON")
-            return connection, self.identity.opened(_sqlite_identity(connection.cursor()))
-        except BaseException:
-            connection.close()
-            raise
-
-    async def watch(self) -> None:
-        """Look at the files of an SQLite database twice a second, and close connections to lost files.
-
-        Reads would be answered from a deleted file for as long as it is open.
-        """
-        while self.is_sqlite:
-            await asyncio.sleep(WATCH_SECONDS)
-            with suppress(DatabaseGone):
-                await self.check_files()
+        return open_read_only(Path(str(self.url.database)), self.identity, self._busy_timeout_ms)
 
     async def check_files(self) -> None:
         """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened."""
@@ -275,9 +236,7 @@ class AsyncDatabase:
 
     async def drop_connections(self) -> None:
         """Close all connections. Those in use are closed when they are given back."""
-        self._close_reader()
-        if self.is_sqlite:
-            self._sync_engine.dispose()
+        self.sync.drop_connections()
         if self._pool is not None:
             await self._pool.expire_connections()
         await self._engine.dispose()
@@ -338,12 +297,8 @@ class AsyncDatabase:
         return self.postgres_url.address
 
     async def close(self) -> None:
-        if self._group_committer is not None:
-            await self._group_committer.close()
-            self._group_committer = None
-        if self.is_sqlite:
-            self._sync_engine.dispose()
-        self._close_reader()
+        await asyncio.to_thread(self.sync.close)
+        await asyncio.to_thread(self._threads.close)
         if self._pool is not None:
             await self._pool.close()
             self._pool = None
@@ -361,112 +316,20 @@ class AsyncDatabase:
         self._opened.append(connection.driver_connection)
 
 
-class _InterruptibleReader:
-    """Runs one read on SQLite. Its statement can be ended from another thread, while the connection is its own."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._lock = Lock()
-        self._connection: Any = None  # of the driver
-
-    def run(self, read: Work[Result]) -> Result:
-        with self._engine.begin() as connection:
-            with self._lock:
-                self._connection = connection.connection.driver_connection
-            try:
-                return read(connection)
-            finally:
-                with self._lock:
-                    self._connection = None
-
-    def interrupt(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.interrupt()
-
-
-def sqlite_file(database_url: str) -> Path | None:
-    """The file of an SQLite database, None for PostgreSQL. `ValueError` if the URL is for neither."""
-    url = _driver_url(database_url)
-    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
-
-
 def _driver_url(database_url: str) -> URL:
     """The URL for SQLAlchemy, which chooses the driver. `ValueError`, without the password, if it is for none."""
-    scheme = database_url.partition("://")[0].partition("+")[0]
-    if scheme in {"postgresql", "postgres"}:
-        PostgresURL.parse(database_url)
+    url = check_url(database_url)
+    if url is None:
         return make_url("postgresql+asyncpg://")
-    if "://" not in database_url:
-        raise ValueError("sqlite:///… or postgresql://… is needed.")
-    if scheme != "sqlite":  # first: an error of make_url can have a part of the password
-        raise ValueError(f"sqlite:///… or postgresql://… is needed, not {scheme!r}.")
-    url = make_url(database_url)
-    if not url.database:
-        raise ValueError("the name of a database is missing at the end of the address.")
     return url.set(drivername="sqlite+aiosqlite")
 
 
-def create_private_file(path: str) -> None:
-    """Create the file of a new SQLite database, which no other user of the machine can read. SQLite gives its other
-    files the same permissions. An existing file stays as it is, and SQLite reports what cannot be created."""
-    if path != ":memory:":
-        with suppress(OSError):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
 def _register_sqlite_events(
-    engine: Engine,
-    identity: DatabaseIdentity,
-    on_open: Callable[[Any], None] = lambda _connection: None,
+    engine: Engine, identity: DatabaseIdentity, on_open: Callable[[Any], None]
 ) -> None:
     """`on_open` is called with each new connection, before a task that is cancelled can lose it."""
-
-    def connect(
-        dialect: Dialect, _record: Any, arguments: list[Any], options: dict[str, Any]
-    ) -> Any:
-        identity.check_files()
-        if not identity.must_exist:
-            create_private_file(arguments[0])
-        else:
-            arguments[0] = read_write_uri(arguments[0])
-            options["uri"] = True
-        connection = dialect.connect(*arguments, **options)
-        on_open(connection)
-        return connection
-
-    def set_up(connection: Any, record: Any) -> None:
-        cursor = connection.cursor()
-        try:
-            for pragma in _SQLITE_PRAGMAS:
-                cursor.execute(pragma)
-            record.info[OpenFiles] = identity.opened(_sqlite_identity(cursor))
-            cursor.close()
-        except BaseException:
-            connection.close()
-            raise
-
-    def close_if_lost(connection: object, record: Any) -> None:
-        if connection is not None and identity.is_lost:
-            record.invalidate()
-
-    event.listen(engine, "do_connect", connect)
-    event.listen(engine, "checkin", close_if_lost)
-    event.listen(engine, "connect", set_up)
+    register_sqlite_events(engine, identity, on_open)
     event.listen(engine, "begin", _begin_sqlite)
-    event.listen(engine, "handle_error", _disconnect_if_read_only)
-
-
-def _sqlite_identity(cursor: Any) -> int | None:
-    """The identity of a database, None if it has no tables yet."""
-    try:
-        cursor.execute(SELECT_IDENTITY)
-        row = cursor.fetchone()
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        return None
-    return None if row is None else int(row[0])
 
 
 async def _postgres_identity(connection: "asyncpg.Connection") -> int | None:
@@ -482,12 +345,6 @@ async def _postgres_identity(connection: "asyncpg.Connection") -> int | None:
 def _disconnect_if_broken(context: ExceptionContext) -> None:
     """Drop a connection whose driver lost track of its state: it would fail every time."""
     if is_broken_connection(context.original_exception):
-        context.is_disconnect = True
-
-
-def _disconnect_if_read_only(context: ExceptionContext) -> None:
-    """Drop a connection that SQLite opened read-only, since it would stay so when the file becomes writable."""
-    if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
         context.is_disconnect = True
 
 

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from fieldgate.db.async_database import BUSY_TIMEOUT_MS
 from fieldgate.db.backup_compression import compress, is_compressed
 from fieldgate.db.backup_content import BackupContent, BackupError, check_content
 from fieldgate.db.last_backup import BackupRecord, write_backup_record
 from fieldgate.db.outages import damage_message
 from fieldgate.db.partial_file import partial_file, publish
+from fieldgate.db.sqlite_engine import BUSY_TIMEOUT_MS
 from fieldgate.db.tables import now
 from fieldgate.db.use_lock import shared_use
 

@@ -11,10 +11,10 @@ from sqlalchemy import Table, bindparam, func, insert, select, text
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from fieldgate.db.async_database import sqlite_file
 from fieldgate.db.copied_tables import last_id, plain_table, rows_of, self_references, set_last_id
 from fieldgate.db.copy_engines import begin_read, begin_write, open_engine
 from fieldgate.db.data_versions import IDENTITY_TOPIC
+from fieldgate.db.database import sqlite_file
 from fieldgate.db.database_identity import remove_marker, write_marker
 from fieldgate.db.migrations import run_migrations
 from fieldgate.db.schema import SchemaStatus, state_of

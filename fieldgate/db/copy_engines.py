@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import NullPool, create_engine, event
 from sqlalchemy.engine import Connection, Engine
 
-from fieldgate.db.async_database import BUSY_TIMEOUT_MS, create_private_file, sqlite_file
+from fieldgate.db.database import sqlite_file
 from fieldgate.db.postgres_url import PostgresURL
+from fieldgate.db.sqlite_engine import BUSY_TIMEOUT_MS, create_private_file
 
 CONNECT_TIMEOUT = 5  # seconds, for each host of the URL
 

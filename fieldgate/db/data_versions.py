@@ -22,6 +22,7 @@ import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from sqlalchemy import (
@@ -106,7 +107,7 @@ class DataVersions:
             connection.execute(_NOTIFY, {"topic": topic})
             self._expected_versions[topic] = (
                 version,
-                asyncio.get_running_loop().time() + MAX_STALENESS,
+                monotonic() + MAX_STALENESS,
             )
 
     async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]:
@@ -121,17 +122,17 @@ class DataVersions:
         if topics:
             if self._database.is_sqlite:
                 self._refresh_from_sqlite()
-            elif self._is_stale(topics, asyncio.get_running_loop().time()):
+            elif self._is_stale(topics, monotonic()):
                 await self._refresh_from_postgres()
         return tuple([self._versions.get(topic, 0) for topic in topics])
 
-    def _is_stale(self, topics: Sequence[str], loop_time: float) -> bool:
+    def _is_stale(self, topics: Sequence[str], time_now: float) -> bool:
         """Whether the listener is silent, or this process wrote a version that it has not received yet."""
-        if loop_time - self._last_heard > MAX_STALENESS:
+        if time_now - self._last_heard > MAX_STALENESS:
             return True
         for topic in topics:
             version, until = self._expected_versions.get(topic, (0, 0.0))
-            if self._versions.get(topic, 0) < version and loop_time < until:
+            if self._versions.get(topic, 0) < version and time_now < until:
                 return True
         return False
 
@@ -223,7 +224,7 @@ class DataVersions:
                 # The versions are queried at every notification and every heartbeat, so a notification that is
                 # lost or out of order delays them by one heartbeat at most.
                 notified.clear()
-                queried_at = asyncio.get_running_loop().time()
+                queried_at = monotonic()
                 before = self._versions
                 self._receive(
                     dict(await connection.fetch(self._select_versions, timeout=MAX_STALENESS / 2)),

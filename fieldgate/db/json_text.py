@@ -18,3 +18,7 @@ def decode_json(text: str | bytes) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:  # what `json` has written: half a surrogate pair, NaN
         return json.loads(text)
+
+
+# For `create_engine`.
+JSON_OPTIONS: dict[str, Any] = {"json_serializer": encode_json, "json_deserializer": decode_json}

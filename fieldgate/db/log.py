@@ -15,23 +15,22 @@ a short one.
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
 
-import msgspec
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
-from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.async_database import AsyncDatabase
+from fieldgate.db.log_entries import LogEntry as LogEntry  # also for others
+from fieldgate.db.log_entries import LogObject as LogObject
+from fieldgate.db.log_entries import LogUser as LogUser
+from fieldgate.db.log_entries import add_to_counts, insert_log_entries, log_row
 from fieldgate.db.outages import is_unavailable
-from fieldgate.db.prepared import sqlite_driver
 from fieldgate.db.tables import Timestamp, log_counts, now
 from fieldgate.db.tables import log as log  # also for others
-from fieldgate.db.upsert import insert_rows_sync, upsert
+from fieldgate.db.upsert import upsert
 from fieldgate.identity import CREDENTIAL_KINDS, Caller
 from fieldgate.runtime.client_networks import network_of
 
@@ -46,34 +45,6 @@ _HIGHEST_DIGEST = "f" * 32
 logger = logging.getLogger(__name__)
 
 
-class LogUser(msgspec.Struct, frozen=True):
-    """A user in an entry."""
-
-    id: int
-    uid: str
-    username: str
-
-
-class LogObject(msgspec.Struct, frozen=True):
-    """What was changed. The owner is that of an asset."""
-
-    model_name: str
-    uid: str
-    name: str = ""
-    owner_id: int | None = None
-
-
-class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done. Who did it and from where is in the caller's `origin`."""
-
-    log_type: str
-    action: str
-    object: LogObject
-    subject: LogUser | None = None
-    details: Mapping[str, Any] = {}
-    effect_count: int = 0
-
-
 async def write_log(connection: AsyncConnection, by: Caller, *entries: LogEntry) -> None:
     """Add entries in the transaction of the change."""
     await connection.run_sync(write_log_sync, by, entries)
@@ -81,10 +52,7 @@ async def write_log(connection: AsyncConnection, by: Caller, *entries: LogEntry)
 
 def write_log_sync(connection: Connection, by: Caller, entries: Iterable[LogEntry]) -> None:
     """The same for functions passed to `AsyncDatabase.write`."""
-    timestamp = Timestamp.pack(now())
-    rows = [_row(entry, by, timestamp) for entry in entries]
-    insert_rows_sync(connection, log, rows)
-    _add_to_counts(connection, Counter(str(row["log_type"]) for row in rows))
+    insert_log_entries(connection, [(by, entry) for entry in entries])
 
 
 async def count_in_log(database: AsyncDatabase, by: Caller, entry: LogEntry) -> None:
@@ -102,7 +70,7 @@ async def count_in_log(database: AsyncDatabase, by: Caller, entry: LogEntry) -> 
 
 def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
     timestamp = now()
-    row = _row(entry, by, Timestamp.pack(timestamp))
+    row = log_row(entry, by, Timestamp.pack(timestamp))
     minute = f"{Timestamp.pack(timestamp) // 60_000_000:08x}"
     group = minute + _digest(
         by.id, row["username"], entry.action, entry.object.model_name, entry.object.uid
@@ -127,7 +95,7 @@ def _count_entry(connection: Connection, by: Caller, entry: LogEntry) -> None:
         connection.dialect, log, {"times": log.c.times + 1}, key=log.c.minute_key
     ).returning(log.c.times)
     if connection.execute(added, values).scalar_one() == 1:
-        _add_to_counts(connection, {entry.log_type: 1})
+        add_to_counts(connection, {entry.log_type: 1})
 
 
 def _digest(*parts: object) -> str:
@@ -135,82 +103,7 @@ def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _clean(text: str, most: int) -> str:
-    """What callers choose, as one line of text that every database can store."""
-    text = text[:most]
-    return (
-        text
-        if text.isprintable()
-        else "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
-    )
-
-
-def _row(entry: LogEntry, by: Caller, timestamp: int) -> dict[str, object]:
-    """The values as the drivers take them."""
-    changed, about, origin = entry.object, entry.subject, by.origin
-    return {
-        "made_at": timestamp,
-        "log_type": entry.log_type,
-        "action": entry.action,
-        "user_id": by.id,
-        "user_uid": by.uid,
-        "username": _clean(by.username, 150),
-        "credential": _clean(by.credential, 120),
-        "ip_address": origin.address[:45],
-        "source": _clean(origin.source, 200),
-        "request_id": _clean(origin.request_id, 64),
-        "model_name": changed.model_name,
-        "object_uid": changed.uid,
-        "object_name": changed.name[:255],
-        "subject_id": None if about is None else about.id,
-        "subject_uid": "" if about is None else about.uid,
-        "subject_name": "" if about is None else about.username,
-        "owner_id": changed.owner_id,
-        "details": msgspec.json.encode(entry.details).decode(),
-        "effect_count": entry.effect_count,
-        "times": 1,
-        "minute_key": None,
-    }
-
-
 # The number of entries
-
-
-_FREE_ROW = (
-    select(log_counts.c.id)
-    .where(log_counts.c.log_type == bindparam("of_type"))
-    .order_by(log_counts.c.id)
-    .limit(1)
-    .with_for_update(skip_locked=True)  # no writer waits for another one
-)
-_RAISE_COUNT = (
-    log_counts.update()
-    .where(log_counts.c.id == _FREE_ROW.scalar_subquery())
-    .values(entries=log_counts.c.entries + bindparam("more"))
-)
-
-
-def _add_to_counts(connection: Connection, added: Mapping[str, int]) -> None:
-    sql, order, constants = _raise_count_statement(connection.dialect)
-    driver = sqlite_driver(
-        connection
-    )  # every write is logged, and the engine takes several times as long
-    for log_type, more in added.items():
-        values = {**constants, "of_type": log_type, "more": more}
-        arguments = tuple(values[name] for name in order)
-        raised = (
-            connection.exec_driver_sql(sql, arguments)
-            if driver is None
-            else driver.execute(sql, arguments)
-        )
-        if not raised.rowcount:
-            connection.execute(log_counts.insert().values(log_type=log_type, entries=more))
-
-
-@lru_cache(maxsize=2)
-def _raise_count_statement(dialect: Dialect) -> tuple[str, Sequence[str], Mapping[str, Any]]:
-    compiled = _RAISE_COUNT.compile(dialect=dialect)
-    return str(compiled), compiled.positiontup or (), compiled.params
 
 
 async def count_entries(connection: AsyncConnection, log_types: Sequence[str]) -> int:
@@ -233,7 +126,7 @@ async def purge_log(database: AsyncDatabase, before: datetime) -> int:
             log.delete().where(log.c.id.in_(oldest)).returning(log.c.log_type)
         ).scalars()
         by_type = Counter(deleted)
-        _add_to_counts(connection, {log_type: -count for log_type, count in by_type.items()})
+        add_to_counts(connection, {log_type: -count for log_type, count in by_type.items()})
         return by_type.total()
 
     total = 0

@@ -14,6 +14,7 @@ import sqlalchemy.exc
 
 from fieldgate.errors import DatabaseUnavailable, ServiceUnavailable
 from fieldgate.i18n.messages import Message
+from fieldgate.runtime.work_threads import NoFreeThread
 
 
 class Outage(Enum):
@@ -120,7 +121,7 @@ def outage_of(error: BaseException | None) -> Outage | None:
         return Outage.UNREACHABLE
     if isinstance(error, TimeoutError):
         return Outage.UNREACHABLE
-    if isinstance(error, sqlalchemy.exc.TimeoutError):  # all connections are in use
+    if isinstance(error, sqlalchemy.exc.TimeoutError | NoFreeThread):  # all connections are in use
         return Outage.BUSY
     if isinstance(error, sqlite3.Error):
         return _SQLITE_OUTAGES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
@@ -130,16 +131,25 @@ def outage_of(error: BaseException | None) -> Outage | None:
         )
     if isinstance(error, OSError):
         return _OS_OUTAGES.get(error.errno or 0)
-    # Not imported here: with SQLite it is not needed, and if no file can be opened the import itself would fail.
+    # Not imported here: with SQLite they are not needed, and if no file can be opened the import itself would fail.
+    psycopg = sys.modules.get("psycopg")
+    if psycopg is not None and isinstance(error, psycopg.Error):
+        return _postgres_outage(error.sqlstate, is_lost=isinstance(error, psycopg.OperationalError))
     asyncpg = sys.modules.get("asyncpg")
     if asyncpg is not None:
         if isinstance(error, asyncpg.PostgresError):
-            code = str(error.sqlstate)
-            return _POSTGRES_OUTAGES.get(code) or _POSTGRES_OUTAGES.get(code[:2])
+            return _postgres_outage(error.sqlstate, is_lost=False)
         if is_broken_connection(error):
             return Outage.UNREACHABLE
     # SQLAlchemy raises its own error with the driver's error as the cause.
     return outage_of(error.__cause__)
+
+
+def _postgres_outage(code: str | None, *, is_lost: bool) -> Outage | None:
+    """`is_lost`: an error without a code is that of a connection that could not be opened or broke."""
+    if code is None:
+        return Outage.UNREACHABLE if is_lost else None
+    return _POSTGRES_OUTAGES.get(code) or _POSTGRES_OUTAGES.get(code[:2])
 
 
 def is_unavailable(error: BaseException | None) -> bool:

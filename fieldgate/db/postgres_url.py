@@ -42,7 +42,9 @@ class PostgresURL(NamedTuple):
         ):
             raise ValueError("the name of a database is missing at the end of the address.")
         user, _, password = credentials.partition(":")
-        return cls(user, password, hosts, database, options)
+        url = cls(user, password, hosts, database, options)
+        _check_options(url)
+        return url
 
     def without_secrets(self) -> "PostgresURL":
         options = tuple(
@@ -61,3 +63,14 @@ class PostgresURL(NamedTuple):
     def address(self) -> str:
         """For messages."""
         return self._replace(password="***" if self.password else "", options=()).text
+
+
+def _check_options(url: PostgresURL) -> None:
+    """Raise `ValueError` for an option that PostgreSQL's library does not know."""
+    from psycopg import ProgrammingError  # not loaded when SQLite is used
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        conninfo_to_dict(url.without_secrets().text)
+    except ProgrammingError as error:
+        raise ValueError(f"{str(error).strip()}.") from None

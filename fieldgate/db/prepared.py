@@ -28,11 +28,14 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import Connection
+from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 from sqlalchemy.types import TypeEngine
 
 from fieldgate.cache import BoundedCache
 from fieldgate.db.async_database import AsyncDatabase
+from fieldgate.db.lookup import DriverStatement, compile_for_driver
+from fieldgate.db.upsert import sqlite_driver
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -54,6 +57,14 @@ class PreparedQuery:
     ) -> None:
         self._database = database
         self._statement = statement
+        self._by_driver: dict[str, DriverStatement] = {}
+
+    def _of_driver(self, dialect: Dialect) -> DriverStatement:
+        statement = self._by_driver.get(dialect.driver)
+        if statement is None:
+            statement = compile_for_driver(self._statement, dialect)
+            self._by_driver[dialect.driver] = statement
+        return statement
 
     @cached_property
     def _compiled(self) -> _Compiled:
@@ -84,10 +95,14 @@ class PreparedQuery:
 
     def execute(self, connection: Connection, /, **values: object) -> Sequence[Sequence[Any]]:
         """Return all rows, in the transaction of a connection."""
-        arguments, driver = tuple(self._arguments(values)), sqlite_driver(connection)
+        driver = sqlite_driver(connection)
         if driver is not None:
-            return driver.execute(self._compiled.sql, arguments).fetchall()
-        return connection.exec_driver_sql(self._compiled.sql, arguments).all()
+            return driver.execute(self._compiled.sql, self._arguments(values)).fetchall()
+        if self._database.is_sqlite:
+            arguments = tuple(self._arguments(values))
+            return connection.exec_driver_sql(self._compiled.sql, arguments).all()
+        statement = self._of_driver(connection.dialect)
+        return connection.exec_driver_sql(statement.sql, statement.arguments(values)).all()
 
     def _arguments(self, named: dict[str, object]) -> list[object]:
         _, order, literals = self._compiled
@@ -115,15 +130,6 @@ def in_values(
             select(column("value")).select_from(func.json_each(json.dumps(list(values))))
         )
     return key == any_(literal(list(values), ARRAY(key.type)))
-
-
-def sqlite_driver(connection: Connection) -> sqlite3.Connection | None:
-    """Return the driver's connection in a function passed to `AsyncDatabase.write` on SQLite, or None.
-
-    For a short statement, the engine takes several times as long as SQLite.
-    """
-    driver: Any = connection.connection.driver_connection
-    return driver if isinstance(driver, sqlite3.Connection) else None
 
 
 class CommitCache(Generic[Key, Value]):

@@ -4,9 +4,9 @@ await insert_rows(connection, words, [{"id": 1, ...}, ...])
 await connection.execute(upsert(database.dialect, countries), [{"id": 1, "name": "…"}, …])
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import sqlite3
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Table, insert
@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db.prepared import sqlite_driver
+from fieldgate.db.lookup import DriverStatement, compile_for_driver
 
 
 async def insert_rows(
@@ -33,21 +33,20 @@ def insert_rows_sync(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]
 ) -> None:
     """The same for functions passed to `AsyncDatabase.write`."""
-    if rows:
-        sql, to_tuple = _insert_statement(table, tuple(rows[0]), connection.dialect)
-        values, driver = list(map(to_tuple, rows)), sqlite_driver(connection)
-        if driver is not None:
-            driver.executemany(sql, values)
-        else:
-            connection.exec_driver_sql(sql, values)
+    if not rows:
+        return
+    statement = _insert_statement(table, tuple(rows[0]), connection.dialect)
+    values = [statement.arguments(row) for row in rows]
+    driver = sqlite_driver(connection)
+    if driver is not None:
+        driver.executemany(statement.sql, values)
+    else:
+        connection.exec_driver_sql(statement.sql, values)
 
 
-@lru_cache(maxsize=16)
-def _insert_statement(
-    table: Table, columns: tuple[str, ...], dialect: Dialect
-) -> tuple[str, Callable[[Any], Any]]:
-    compiled = insert(table).inline().compile(dialect=dialect, column_keys=columns)
-    return str(compiled), itemgetter(*(compiled.positiontup or ()))
+@lru_cache(maxsize=32)
+def _insert_statement(table: Table, columns: tuple[str, ...], dialect: Dialect) -> DriverStatement:
+    return compile_for_driver(insert(table).inline(), dialect, columns)
 
 
 def upsert(
@@ -84,3 +83,12 @@ def _insert(dialect: Dialect, table: Table) -> Any:
     from sqlalchemy.dialects import postgresql  # not loaded when SQLite is used
 
     return postgresql.insert(table)
+
+
+def sqlite_driver(connection: Connection) -> sqlite3.Connection | None:
+    """Return the driver's connection in a function passed to `AsyncDatabase.write` on SQLite, or None.
+
+    For a short statement, the engine takes several times as long as SQLite.
+    """
+    driver: Any = connection.connection.driver_connection
+    return driver if isinstance(driver, sqlite3.Connection) else None

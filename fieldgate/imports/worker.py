@@ -78,14 +78,11 @@ class ImportWorker:
         self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None
     ) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""
-        watch = asyncio.create_task(self._database.watch())
         try:
             await self._data_versions.start()
             on_ready()
             await self._process_queue(stopping)
         finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
             await self._outages.stop()
 
     async def _process_queue(self, stopping: asyncio.Event) -> None:

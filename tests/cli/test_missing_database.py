@@ -8,8 +8,8 @@ from sqlalchemy import make_url, text
 
 from fieldgate.cli.common import COMMAND_BUSY_TIMEOUT_MS, open_database
 from fieldgate.db import AsyncDatabase
-from fieldgate.db.async_database import BUSY_TIMEOUT_MS
 from fieldgate.db.schema import REQUIRED_REVISION
+from fieldgate.db.sqlite_engine import BUSY_TIMEOUT_MS
 from fieldgate.settings import Settings
 from tests.data.accounts import PASSWORD
 from tests.data.sql import write_sql

@@ -203,6 +203,7 @@ async def test_no_connection_is_lost_if_its_task_is_cancelled(tmp_path: Path) ->
         ("postgresql://u:sec#ret@h/db", "percent-encoded"),
         ("postgresql://u:secret@h/", "name of a database"),
         ("postgresql://u:secret@h/db?secret", "name=value"),
+        ("postgresql://u:secret@h/db?nonsense=1", "nonsense"),
         ("mysql://u:secret@h/db", "postgresql://… is needed"),
     ],
 )

@@ -108,9 +108,7 @@ async def test_read_only(start: StartService, caplog: pytest.LogCaptureFixture) 
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         assert (await caller.post_import()).status_code == 201
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "fieldgate.db.async_database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",)
-            )
+            patch.setattr("fieldgate.db.sqlite_engine.PRAGMAS", ("PRAGMA query_only = ON",))
             await database_of(service).drop_connections()
             await check_outage(service, caller, Outage.READ_ONLY, caplog)
         await check_recovery(service, caller, caplog)
@@ -126,9 +124,7 @@ async def test_locked(start: StartService, tmp_path: Path) -> None:
             pytest.MonkeyPatch.context() as patch,
             closing(sqlite3.connect(tmp_path / "fieldgate.db")) as other,
         ):
-            patch.setattr(
-                "fieldgate.db.async_database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",)
-            )
+            patch.setattr("fieldgate.db.sqlite_engine.PRAGMAS", ("PRAGMA busy_timeout = 1",))
             await database_of(service).drop_connections()
             other.execute("BEGIN IMMEDIATE")
             refused = await caller.post_import()
@@ -148,9 +144,7 @@ async def test_service_finds_out_by_itself_that_an_outage_is_over(
     async with start() as service:
         caller = FaultCaller(service, await service.create_token(is_superuser=True))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "fieldgate.db.async_database._SQLITE_PRAGMAS", ("PRAGMA query_only = ON",)
-            )
+            patch.setattr("fieldgate.db.sqlite_engine.PRAGMAS", ("PRAGMA query_only = ON",))
             await database_of(service).drop_connections()
             assert (await caller.post_import()).json() == {"detail": str(Outage.READ_ONLY.message)}
             for _ in range(3):
