@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
-from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, new_database, run_service
+from tests.data.events import load_events
 
 PATH = "/api/v2/event/"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -86,5 +86,5 @@ async def event_service(
         new_database(database_kind, tmp_path_factory.mktemp("events"), request) as address,
         run_service(Settings(database_url=address, access_log=False)) as service,
     ):
-        await EventStore(service.database, service.data_versions).upsert(EVENTS)
+        await load_events(service, EVENTS)
         yield service

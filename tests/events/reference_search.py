@@ -1,31 +1,41 @@
-"""Reference implementation of event search: checks every event in turn. The index must give the same results.
+"""Reference implementation of event search: checks every event in turn. The service must give the same results.
 
 `event_filters` generates the filters that both are asked for. A new filter gets a row in `FILTER_VALUES`.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 
 from hypothesis import strategies as st
 
 from fieldgate.events.model import SOURCES, Appeal, Event, Visibility
-from fieldgate.events.search.filters import (
-    ORDERING_FIELDS,
-    EventFilters,
-    ordering_terms,
-    search_words,
-)
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
-from fieldgate.reference.reference_data import ReferenceData, fold_text
+from fieldgate.reference.reference_data import ReferenceData
 from tests.events.samples import COUNTRIES, FIRST_DAY, TYPES
 
 _DATE_FIELDS = ("disaster_start_date", "created_at", "updated_at")
 _DATE_VALUES = tuple(FIRST_DAY + timedelta(days=days) for days in (0, 3, 6, 12))
 
+Filters = Mapping[str, Any]  # the values of query parameters by name
+
+ORDERING_FIELDS = (
+    "disaster_start_date",
+    "created_at",
+    "updated_at",
+    "dtype",
+    "name",
+    "summary",
+    "num_affected",
+    "glide",
+    "ifrc_severity_level",
+    "id",
+)
 # Values of every filter. Of `varied_events`, at least one value of each is met by some events and not by all.
 FILTER_VALUES: Mapping[str, Sequence[Any]] = {
     "countries__in": ((14,), (27, 84), (123, 9999), (9999, 2**70)),
@@ -63,15 +73,42 @@ _orderings = st.sampled_from(("", "-disaster_start_date")) | st.lists(_terms, ma
 )
 
 
-def _filters_named(names: list[str]) -> st.SearchStrategy[EventFilters]:
+def _filters_named(names: list[str]) -> st.SearchStrategy[Filters]:
     values = {name: st.sampled_from(FILTER_VALUES[name]) for name in names}
-    return st.builds(EventFilters, ordering=_orderings, **values)
+    return st.fixed_dictionaries({"ordering": _orderings, **values})
 
 
 # At most two filters at once: many together match no event, and nothing would be compared.
 event_filters = st.lists(st.sampled_from(list(FILTER_VALUES)), max_size=2, unique=True).flatmap(
     _filters_named
 )
+
+
+def to_params(filters: Filters) -> dict[str, str]:
+    """The filters as query parameters."""
+    return {name: _to_text(value) for name, value in filters.items()}
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def from_query(query: str) -> Filters:
+    """The filters in a query string."""
+    return {name: _from_text(FILTER_VALUES[name][0], text) for name, text in parse_qsl(query)}
+
+
+def _from_text(like: Any, text: str) -> Any:
+    if isinstance(like, tuple):
+        return tuple(_from_text(like[0], part) for part in text.split(","))
+    if isinstance(like, datetime):
+        value = datetime.fromisoformat(text)
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return text == "true" if isinstance(like, bool) else type(like)(text)
 
 
 def _appeal(number: int) -> Appeal:
@@ -118,7 +155,7 @@ def varied_events() -> list[Event]:
 
 def matching_ids(
     events: Sequence[Event],
-    filters: EventFilters,
+    filters: Filters,
     scope: ViewerScope,
     language: Language,
     reference_data: ReferenceData,
@@ -127,10 +164,10 @@ def matching_ids(
     found = [event for event in events if _matches(event, filters, scope, reference_data)]
     found.sort(key=lambda event: event.id)
     found.sort(key=lambda event: event.disaster_start_date, reverse=True)
-    terms = ordering_terms(filters.ordering)
+    terms = _ordering_terms(filters.get("ordering", ""))
     if terms:
         found.sort(key=lambda event: event.id)
-    for field, descends in reversed(terms):
+    for field, descends in reversed(terms.items()):
         known = [
             event
             for event in found
@@ -144,6 +181,14 @@ def matching_ids(
         )
         found = known + unknown
     return [event.id for event in found]
+
+
+def _ordering_terms(ordering: str) -> dict[str, bool]:
+    """The fields to order by, and whether descending. The first mention of a field counts."""
+    terms: dict[str, bool] = {}
+    for term in filter(None, ordering.split(",")):
+        terms.setdefault(term.removeprefix("-"), term.startswith("-"))
+    return terms
 
 
 def _sort_key(event: Event, field: str, language: Language, reference_data: ReferenceData) -> Any:
@@ -160,58 +205,60 @@ def _sort_key(event: Event, field: str, language: Language, reference_data: Refe
 
 
 def _matches(
-    event: Event, filters: EventFilters, scope: ViewerScope, reference_data: ReferenceData
+    event: Event, filters: Filters, scope: ViewerScope, reference_data: ReferenceData
 ) -> bool:
     countries = set(event.countries)
     regions = {reference_data.countries[id_].region for id_ in countries}
     iso3 = {reference_data.countries[id_].iso3 for id_ in countries}
     codes = {appeal.code for appeal in event.appeals}
-    checks = (
-        event.parent_event is None,
-        scope.can_see(event.visibility, event.countries),
-        not filters.countries__in or countries & set(filters.countries__in),
-        not filters.regions__in or regions & set(filters.regions__in),
-        not filters.countries__iso3__in
-        or iso3 & {each.upper() for each in filters.countries__iso3__in},
-        filters.countries__iso3 is None or filters.countries__iso3.upper() in iso3,
-        countries >= set(filters.countries__all),
-        regions >= set(filters.regions__all),
-        filters.dtype is None or event.dtype == filters.dtype,
-        not filters.dtype__in or event.dtype in filters.dtype__in,
-        filters.id is None or event.id == filters.id,
-        not filters.id__in or event.id in filters.id__in,
-        not filters.appeal_type
-        or {appeal.atype for appeal in event.appeals} & set(filters.appeal_type),
-        not filters.appeal_code or filters.appeal_code.upper() in codes,
-        filters.is_featured is None or event.is_featured == filters.is_featured,
-        filters.is_featured_region is None
-        or event.is_featured_region == filters.is_featured_region,
-        filters.auto_generated_source is None
-        or event.auto_generated_source == filters.auto_generated_source,
-        not filters.glide or event.glide.upper() == filters.glide.upper(),
-        filters.ifrc_severity_level is None
-        or event.ifrc_severity_level == filters.ifrc_severity_level,
-        not filters.ifrc_severity_level__in
-        or event.ifrc_severity_level in filters.ifrc_severity_level__in,
-        *(_in_date_range(event, filters, name) for name in _DATE_FIELDS),
-        *(_contains_word(event, word, reference_data) for word in search_words(filters.search)),
+    checks: dict[str, Callable[[Any], Any]] = {
+        "countries__in": lambda ids: countries & set(ids),
+        "regions__in": lambda ids: regions & set(ids),
+        "countries__iso3__in": lambda codes: iso3 & {code.upper() for code in codes},
+        "countries__iso3": lambda code: code.upper() in iso3,
+        "countries__all": lambda ids: countries >= set(ids),
+        "regions__all": lambda ids: regions >= set(ids),
+        "dtype": lambda id_: event.dtype == id_,
+        "dtype__in": lambda ids: event.dtype in ids,
+        "id": lambda id_: event.id == id_,
+        "id__in": lambda ids: event.id in ids,
+        "appeal_type": lambda types: {appeal.atype for appeal in event.appeals} & set(types),
+        "appeal_code": lambda code: code.upper() in codes,
+        "is_featured": lambda wanted: event.is_featured == wanted,
+        "is_featured_region": lambda wanted: event.is_featured_region == wanted,
+        "auto_generated_source": lambda source: event.auto_generated_source == source,
+        "glide": lambda glide: event.glide.upper() == glide.upper(),
+        "ifrc_severity_level": lambda level: event.ifrc_severity_level == level,
+        "ifrc_severity_level__in": lambda levels: event.ifrc_severity_level in levels,
+        "search": lambda search: all(
+            _contains_word(event, word, reference_data) for word in _search_words(search)
+        ),
+        "ordering": lambda _: True,
+        **_date_checks(event),
+    }
+    return (
+        event.parent_event is None
+        and scope.can_see(event.visibility, event.countries)
+        and all(checks[name](value) for name, value in filters.items())
     )
-    return all(checks)
 
 
-def _in_date_range(event: Event, filters: EventFilters, name: str) -> bool:
-    timestamp: datetime = getattr(event, name)
-    bounds = {
-        suffix: getattr(filters, name + suffix) for suffix in ("", "__gt", "__gte", "__lt", "__lte")
-    }
-    comparisons = {
-        "": lambda bound: timestamp == bound,
-        "__gt": lambda bound: timestamp > bound,
-        "__gte": lambda bound: timestamp >= bound,
-        "__lt": lambda bound: timestamp < bound,
-        "__lte": lambda bound: timestamp <= bound,
-    }
-    return all(bound is None or comparisons[suffix](bound) for suffix, bound in bounds.items())
+def _date_checks(event: Event) -> dict[str, Callable[[datetime], bool]]:
+    checks: dict[str, Callable[[datetime], bool]] = {}
+    for name in _DATE_FIELDS:
+        timestamp: datetime = getattr(event, name)
+        checks[name] = timestamp.__eq__
+        checks[name + "__gt"] = timestamp.__gt__
+        checks[name + "__gte"] = timestamp.__ge__
+        checks[name + "__lt"] = timestamp.__lt__
+        checks[name + "__lte"] = timestamp.__le__
+    return checks
+
+
+def _search_words(search: str) -> list[str]:
+    """The words of a search, split at spaces and commas; phrases in quotes are one word."""
+    parts = re.findall(r'"[^"]*"|[^\s,"]+', search)
+    return [part.strip('"') for part in parts]
 
 
 def _contains_word(event: Event, word: str, reference_data: ReferenceData) -> bool:
@@ -220,4 +267,4 @@ def _contains_word(event: Event, word: str, reference_data: ReferenceData) -> bo
         names += reference_data.countries[id_].names.values()
     if event.dtype is not None:
         names += reference_data.types[event.dtype].names.values()
-    return any(fold_text(word) in fold_text(name) for name in names)
+    return any(word.casefold() in name.casefold() for name in names)

@@ -1,11 +1,13 @@
 """Hypothesis strategies for valid events, with few distinct values so that filters match."""
 
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from fieldgate.events.model import SOURCES, Appeal, Event, FieldReport, Person, Visibility
 
+Value = TypeVar("Value", Appeal, FieldReport)
 COUNTRIES = (14, 27, 84, 85, 123, 180, 290)
 TYPES = (1, 2, 4, 12, 20)
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=UTC)
@@ -55,6 +57,10 @@ reports = st.builds(
 )
 
 
+def _with_own_ids(values: st.SearchStrategy[Value]) -> st.SearchStrategy[tuple[Value, ...]]:
+    return st.lists(values, max_size=2, unique_by=lambda value: value.id).map(tuple)
+
+
 def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
     return st.builds(
         Event,
@@ -76,8 +82,8 @@ def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
         is_featured_region=st.booleans(),
         visibility=st.sampled_from((Visibility.PUBLIC, *Visibility)),
         parent_event=st.sampled_from((None, None, None, None, 1)),
-        appeals=st.lists(appeals, max_size=2).map(tuple),
-        field_reports=st.lists(reports, max_size=2).map(tuple),
+        appeals=_with_own_ids(appeals),
+        field_reports=_with_own_ids(reports),
         contacts=st.lists(persons, max_size=1).map(tuple),
         countries_for_preview=st.none()
         | st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),

@@ -1,14 +1,14 @@
 """`Fieldgate-Data-Version`: equal on the pages of a list as long as nothing changes."""
 
-from fieldgate.db.async_database import AsyncDatabase
-from fieldgate.db.data_versions import DataVersions
 from fieldgate.http.operations import Routes
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
 from fieldgate.pagination import ListResult, PageRequest
 from tests.conftest import Service, StartService
+from tests.data.events import superuser
+from tests.data.sql import write_sql
 from tests.events.event_service import event_service
-from tests.events.test_edit_routes import EVENT, superuser
+from tests.events.test_edit_routes import EVENT
 from tests.http.test_pagination import Number
 
 __all__ = ["event_service"]
@@ -55,10 +55,9 @@ async def test_who_may_see_more_has_another_version(event_service: Service) -> N
 
 
 async def test_a_write_of_another_process_while_a_page_is_read(
-    start: StartService, database_url: str, database: AsyncDatabase
+    start: StartService, database_url: str
 ) -> None:
     """The records may be newer than the version that this process knows, so the page belongs to none."""
-    others = DataVersions(database)
     writes = [True, False, False]
 
     @Routes(tag="x", scope=Scope.NONE).get_list(
@@ -70,8 +69,8 @@ async def test_a_write_of_another_process_while_a_page_is_read(
     )
     async def number_list(page: PageRequest) -> ListResult[Number]:
         if writes.pop(0):
-            async with database.transaction() as connection:
-                await others.bump(connection, "numbers")
+            with write_sql(database_url, "numbers"):
+                pass
         return ListResult(1, [Number(1)])
 
     async with start(number_list, database_url=database_url) as service:

@@ -32,8 +32,8 @@ from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
+from tests.data.events import stored_event
 from tests.events.event_service import EVENTS, make_event
-from tests.events.stored_events import stored_event
 
 TIMESTAMP = datetime(2026, 7, 14, 6, 30, tzinfo=UTC)
 FULL_EVENT = Event(
@@ -136,14 +136,14 @@ async def test_tables_in_another_format_are_written_again(
 
 
 async def test_events_are_not_written_beside_others_in_another_format(
-    database: AsyncDatabase,
+    database: AsyncDatabase, database_url: str
 ) -> None:
     store = EventStore(database, DataVersions(database))
     await store.upsert([make_event(1)])
     await store_in_another_format(database)
     with pytest.raises(OtherEventFormat, match="fieldgate migrate"):
         await store.upsert([make_event(2)])
-    assert await stored_event(store, 2) is None
+    assert stored_event(database_url, 2) is None
 
 
 def event_with(*amounts: float, num_affected: int | None = None) -> Event:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fieldgate.events.search.event_search import EventSearch
-from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, StartService, run_service
+from tests.data.events import load_events, superuser
 from tests.events.event_service import make_event
 
 PATH = "/api/v2/event/"
@@ -36,10 +36,6 @@ EVENT: dict[str, Any] = {
     "contacts": [{"id": 2, "name": "Amina", "email": "amina@example.org"}],
     "unheard_of": 1,
 }
-
-
-async def superuser(service: Service) -> dict[str, str]:
-    return {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
 
 
 async def test_create_replace_delete(service: Service) -> None:
@@ -95,7 +91,7 @@ async def test_write_does_not_wait_for_the_index(start: StartService) -> None:
     async with start() as service:
         headers = await superuser(service)
         assert (await service.get(PATH)).status_code == 200
-        await EventStore(service.database, service.data_versions).upsert([make_event(2)])
+        await load_events(service, [make_event(2)])
         search = service.app.app_context.services[EventSearch]
         assert isinstance(search, EventSearch)
         async with search._update_lock, asyncio.timeout(20):
@@ -137,17 +133,22 @@ async def test_countries_for_preview(service: Service) -> None:
 
 async def test_event_written_among_demo_events_is_a_demo_event(database_url: str) -> None:
     async with run_service(Settings(database_url=database_url, access_log=False)) as service:
-        store = EventStore(service.database, service.data_versions)
         headers = await superuser(service)
-        await store.upsert([make_event(1), make_event(2)], is_demo=True)
+
+        async def demo_labels() -> dict[int, bool]:
+            page = (await service.get(PATH, headers=headers)).json()
+            return {record["id"]: record.get("demo", False) for record in page["results"]}
+
+        await load_events(service, [make_event(1), make_event(2)], is_demo=True)
         for id_ in (1, 7001):
             await service.request(
                 "PUT", f"{PATH}{id_}/", json=EVENT | {"slug": None}, headers=headers
             )
-            assert not await store.has_real()
-        assert await store.delete_demo() == 3
+        assert await demo_labels() == {1: True, 2: True, 7001: True}
+        await load_events(service, [], replaces_demo=True)
+        assert await demo_labels() == {}, "all three were demo events"
         await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
-        assert (await store.has_real(), await store.has_demo()) == (True, False)
+        assert await demo_labels() == {7001: False}
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])

@@ -1,48 +1,41 @@
-"""A process that writes: every round it gives all events the same number, moves them about, and adds or deletes one."""
+"""A process that writes: every round it gives all events the same number, moves them about, and adds or merges one."""
 
 import asyncio
 import random
 import sys
 from datetime import UTC, datetime, timedelta
 
-from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.events.model import Event, Visibility
-from fieldgate.events.store import EventStore
+from tests.data.events import load_events
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 STABLE_COUNT = 30
-TOGGLED_ID = 999  # there in even rounds
+TOGGLED_ID = 999  # in lists in even rounds
 
 
 def events_of_round(round_number: int) -> list[Event]:
-    """The events of a round: all tell its number, in another order each time."""
+    """The events of a round: all have its number, in another order each time."""
     chance = random.Random(round_number)
-    ids = [*range(1, STABLE_COUNT + 1), *([TOGGLED_ID] if round_number % 2 == 0 else [])]
-    moments = [START + timedelta(hours=chance.randrange(10_000)) for _ in ids]
+    ids = [*range(1, STABLE_COUNT + 1), TOGGLED_ID]
     return [
         Event(
-            id=each,
+            id=id_,
             name={"en": f"Round {round_number % 3}"},
             countries=(84 if round_number % 2 else 123,),
             visibility=Visibility.PUBLIC,
             num_affected=round_number,
-            disaster_start_date=moment,
+            parent_event=1 if id_ == TOGGLED_ID and round_number % 2 else None,
+            disaster_start_date=START + timedelta(hours=chance.randrange(10_000)),
             created_at=START,
             updated_at=START,
         )
-        for each, moment in zip(ids, moments, strict=True)
+        for id_ in ids
     ]
 
 
-async def write_rounds(address: str, rounds: int) -> None:
-    database = AsyncDatabase(address)
-    store = EventStore(database, DataVersions(database))
+async def write_rounds(database_url: str, rounds: int) -> None:
     for number in range(1, rounds + 1):
-        async with store.writer() as writing:
-            await writing.upsert(events_of_round(number))
-            if number % 2:
-                await writing.delete([TOGGLED_ID])
-    await database.close()
+        await load_events(database_url, events_of_round(number))
 
 
 if __name__ == "__main__":

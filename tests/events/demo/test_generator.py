@@ -4,15 +4,14 @@ import re
 
 import pytest
 
-from fieldgate.db import AsyncDatabase
-from fieldgate.db.data_versions import DataVersions
-from fieldgate.db.schema import upgrade
 from fieldgate.events.demo.generator import END, START, demo_events
 from fieldgate.events.demo.profiles import DEMO, LANGUAGE_CODES
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.settings import Settings
+from tests.conftest import run_service
+from tests.data.reference import reference_data as stored_reference_data
 
 COUNT = 1000
 
@@ -20,12 +19,9 @@ COUNT = 1000
 @pytest.fixture(scope="module")
 async def reference_data(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
     """Countries and disaster types of a new database."""
-    database = AsyncDatabase(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
-    await upgrade(database)
-    try:
-        return await ReferenceStore(database, DataVersions(database)).current()
-    finally:
-        await database.close()
+    settings = Settings(data=tmp_path_factory.mktemp("demo"), access_log=False)
+    async with run_service(settings) as service:
+        return stored_reference_data(service)
 
 
 @pytest.fixture(scope="module")

@@ -9,65 +9,40 @@ import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.export import xlsx
-from fieldgate.events.export.exporter import EventExporter
-from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
-from fieldgate.events.search.event_search import EventSearch
-from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import EventStore
-from fieldgate.events.visibility import PUBLIC_SCOPE
+from fieldgate.events.export.exporter import BATCH_SIZE
+from fieldgate.events.export.serializers import SERIALIZERS
 from fieldgate.http.operations import Operation, Routes
 from fieldgate.http.response.responses import Response
-from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Scope
-from fieldgate.overload import Exports
-from fieldgate.reference.reference_data import ReferenceData
-from fieldgate.reference.store import ReferenceStore
-from tests.conftest import Service, StartService
+from fieldgate.settings import Settings
+from tests.conftest import Service, StartService, run_service
+from tests.data.events import delete_events, load_events
+from tests.data.sql import first_value, write_sql
 from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, event_service, make_event
-from tests.events.stored_events import delete_events
 
 __all__ = ["event_service"]
 
 EXPORT = f"{PATH}export/"
-EVENT_COUNT = 1_100  # more than two batches
+EVENT_COUNT = 4 * BATCH_SIZE + 100
 
 
-class ExportHarness:
-    """Events in a database, and exporters of them."""
-
-    def __init__(self, database: AsyncDatabase) -> None:
-        data_versions = DataVersions(database)
-        self.database = database
-        self.exports = Exports()
-        self.store = EventStore(database, data_versions)
-        self.search = EventSearch(
-            self.store, ReferenceStore(database, data_versions), data_versions
-        )
-
-    def exporter(self, **options: Any) -> EventExporter:
-        return EventExporter(self.search, self.exports, **options)
-
-
-@pytest.fixture
-async def harness(database: AsyncDatabase) -> AsyncIterator[ExportHarness]:
-    harness = ExportHarness(database)
-    await harness.store.upsert([make_event(id_) for id_ in range(1, 8)])
-    yield harness
-    await harness.search.stop()
+@pytest.fixture(scope="module")
+async def many_events(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A service with events for five batches."""
+    settings = Settings(data=tmp_path_factory.mktemp("exports"), access_log=False)
+    async with run_service(settings) as service:
+        await load_events(service, [make_event(id_) for id_ in range(1, EVENT_COUNT + 1)])
+        yield service
 
 
 @pytest.fixture(autouse=True)
@@ -80,14 +55,73 @@ def _no_leftover_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     assert not list(folder.iterdir())
 
 
-def export(
-    exporter: EventExporter,
-    serializer: EventSerializer = NDJSON,
-    filters: EventFilters | None = None,
-    caller: int = 1,
-) -> AsyncGenerator[bytes, None]:
-    context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []))
-    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, serializer, context, caller)
+def asgi_scope(path: str, query: bytes) -> dict[str, Any]:
+    return {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query,
+        "headers": [(b"host", b"localhost")], "scheme": "http", "client": None,
+    }  # fmt: skip
+
+
+class Download:
+    """An export that a client reads chunk by chunk. The service makes the next chunk when it is asked for."""
+
+    def __init__(self, service: Service, token: str = "", query: str = "format=ndjson") -> None:
+        headers = [(b"authorization", f"Token {token}".encode())] if token else []
+        scope = asgi_scope(EXPORT, query.encode())
+        scope["headers"] += headers
+        self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._asked = asyncio.Semaphore(0)
+        self._is_gone = asyncio.Event()
+        self._has_sent_request = False
+        self.is_complete = False
+        self._task = asyncio.create_task(service.app(scope, self._receive, self._send))
+
+    async def status(self) -> int:
+        """The status, when the response has begun."""
+        message = await self._next_message()
+        assert message["type"] == "http.response.start"
+        return int(message["status"])
+
+    async def chunk(self) -> bytes:
+        """The next chunk; empty at the end."""
+        self._asked.release()
+        message = await self._next_message()
+        return bytes(message.get("body", b""))
+
+    async def rest(self) -> AsyncIterator[bytes]:
+        while chunk := await self.chunk():
+            yield chunk
+
+    @property
+    def unread_count(self) -> int:
+        """How many chunks the service sent that were not read."""
+        return self._messages.qsize()
+
+    async def close(self) -> None:
+        """Disconnect, and wait until the service has noticed."""
+        self.disconnect()
+        await self._task
+
+    def disconnect(self) -> None:
+        self._is_gone.set()
+        self._asked.release()
+
+    async def _next_message(self) -> dict[str, Any]:
+        async with asyncio.timeout(60):
+            return await self._messages.get()
+
+    async def _receive(self) -> dict[str, Any]:
+        if not self._has_sent_request:
+            self._has_sent_request = True
+            return {"type": "http.request", "body": b""}
+        await self._is_gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        self.is_complete = not message.get("more_body", message["type"] == "http.response.start")
+        self._messages.put_nowait(message)
+        if not self._is_gone.is_set():  # a server drops what it cannot send any more
+            await self._asked.acquire()
 
 
 def ids_and_names(chunk: bytes) -> list[tuple[int, str]]:
@@ -95,26 +129,21 @@ def ids_and_names(chunk: bytes) -> list[tuple[int, str]]:
     return [(record["id"], record["name"]) for record in records]
 
 
-async def test_export_of_several_batches(start: StartService) -> None:
-    async with start() as service:
-        await EventStore(service.database, service.data_versions).upsert(
-            [make_event(n) for n in range(1, EVENT_COUNT + 1)]
-        )
-        expected = list(range(EVENT_COUNT, 0, -1))
-        rows = list(csv.DictReader(io.StringIO((await service.get(EXPORT)).text)))
-        assert [int(row["id"]) for row in rows] == expected
-        lines = (await service.get(f"{EXPORT}?format=ndjson&ordering=id")).content
-        assert [id_ for id_, _ in ids_and_names(lines)] == expected[::-1]
-        book = CalamineWorkbook.from_filelike(
-            io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content)
-        )
-        table = book.get_sheet_by_name("events").to_python()
-        assert [row[0] for row in table[1:]] == expected
-        assert (
-            len((await service.get(f"{EXPORT}?format=geojson")).json()["features"]) == EVENT_COUNT
-        )
-        feed = ElementTree.fromstring((await service.get(f"{EXPORT}?format=atom")).content)
-        assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == EVENT_COUNT
+async def test_export_of_several_batches(many_events: Service) -> None:
+    service = many_events
+    expected = list(range(EVENT_COUNT, 0, -1))
+    rows = list(csv.DictReader(io.StringIO((await service.get(EXPORT)).text)))
+    assert [int(row["id"]) for row in rows] == expected
+    lines = (await service.get(f"{EXPORT}?format=ndjson&ordering=id")).content
+    assert [id_ for id_, _ in ids_and_names(lines)] == expected[::-1]
+    book = CalamineWorkbook.from_filelike(
+        io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content)
+    )
+    table = book.get_sheet_by_name("events").to_python()
+    assert [row[0] for row in table[1:]] == expected
+    assert len((await service.get(f"{EXPORT}?format=geojson")).json()["features"]) == EVENT_COUNT
+    feed = ElementTree.fromstring((await service.get(f"{EXPORT}?format=atom")).content)
+    assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == EVENT_COUNT
 
 
 async def test_format_negotiation(event_service: Service) -> None:
@@ -131,122 +160,134 @@ async def test_format_negotiation(event_service: Service) -> None:
     assert (await event_service.get(EXPORT, headers={"Accept": "image/png"})).status_code == 406
 
 
-async def test_error_before_the_first_chunk_has_a_status(
-    event_service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(*_: object) -> list[bytes]:
-        raise ServiceUnavailable
-
-    monkeypatch.setattr(EventStore, "documents", fail)
-    for serializer in SERIALIZERS.values():
-        refused = await event_service.get(f"{EXPORT}?format={serializer.format.query_value}")
-        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-
-
 async def test_concurrent_exports_are_limited(
-    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+    many_events: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A refusal has a status, in every format: nothing was sent before."""
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
-    exporter = harness.exporter(batch_size=2)
-    files = [export(exporter) for _ in range(3)]
-    assert await anext(files[0])
-    assert await anext(files[1])
-    with pytest.raises(ServiceUnavailable):
-        await anext(files[2])
-    await files[0].aclose()
-    third = export(exporter)
-    assert await anext(third), "a finished export makes room for another"
-    await files[1].aclose()
-    assert [chunk async for chunk in third]
+    token = await many_events.create_token()
+    first, second = [Download(many_events, token) for _ in range(2)]
+    assert [await first.status(), await second.status()] == [200, 200]
+    headers = {"Authorization": f"Token {token}"}
+    for serializer in SERIALIZERS.values():
+        refused = await many_events.get(
+            f"{EXPORT}?format={serializer.format.query_value}", headers=headers
+        )
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "60")
+    await first.close()
+    third = Download(many_events, token)
+    assert await third.status() == 200, "a finished export makes room for another"
+    await second.close()
+    assert len([chunk async for chunk in third.rest()]) == 5
+    await third.close()
 
 
 async def test_two_callers_do_not_keep_others_from_exporting(
-    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+    many_events: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
-    exporter = harness.exporter(batch_size=2)
-    files = [export(exporter, caller=caller) for caller in (1, 1, 2, 2, 3, 4, 5, 6, 7, 8)]
-    assert all([await anext(file) for file in files])
+    tokens = [await many_events.create_token() for _ in range(8)]
+    files = [Download(many_events, token) for token in (tokens[0], tokens[1], *tokens)]
+    assert [await file.status() for file in files] == [200] * 10
     for file in files:
-        await file.aclose()
+        await file.close()
 
 
 async def test_callers_take_turns_whatever_number_of_exports_they_have(
-    harness: ExportHarness,
+    many_events: Service,
 ) -> None:
-    exporter = harness.exporter(batch_size=1)
-    order: list[int] = []
+    tokens = [await many_events.create_token() for _ in range(2)]
+    order: list[str] = []
 
-    async def read(caller: int) -> None:
-        async for _ in export(exporter, caller=caller):
-            order.append(caller)
+    async def read(token: str) -> None:
+        file = Download(many_events, token)
+        assert await file.status() == 200
+        async for _ in file.rest():
+            order.append(token)
+        await file.close()
 
-    await asyncio.gather(read(1), read(1), read(2))
-    batches = order[: 2 * order.count(2)]
-    assert abs(batches.count(1) - batches.count(2)) <= 2, order
+    await asyncio.gather(read(tokens[0]), read(tokens[0]), read(tokens[1]))
+    batches = order[: 2 * order.count(tokens[1])]
+    assert abs(batches.count(tokens[0]) - batches.count(tokens[1])) <= 2, order
+
+
+class HeldWorkbook:
+    """Keeps exports as workbooks from going on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._has_begun = threading.Event()
+        self._may_end = threading.Event()
+        self._add = xlsx.EventWorkbook.add
+        monkeypatch.setattr(xlsx.EventWorkbook, "add", self._held_add)
+
+    async def wait_until_begun(self) -> None:
+        await asyncio.to_thread(self._has_begun.wait)
+
+    def release(self) -> None:
+        self._may_end.set()
+
+    @property
+    def _held_add(self) -> Any:
+        def add(workbook: xlsx.EventWorkbook, rows: Sequence[bytes]) -> None:
+            self._has_begun.set()
+            self._may_end.wait()
+            self._add(workbook, rows)
+
+        return add
 
 
 async def test_one_batch_is_made_at_a_time(
-    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+    many_events: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each thread that computes keeps the interpreter from other requests, and two are not faster than one."""
-    has_begun, may_end = threading.Event(), threading.Event()
-    add = xlsx.EventWorkbook.add
-
-    def slow_add(workbook: xlsx.EventWorkbook, rows: Sequence[bytes]) -> None:
-        has_begun.set()
-        may_end.wait()
-        add(workbook, rows)
-
-    monkeypatch.setattr(xlsx.EventWorkbook, "add", slow_add)
-    exporter = harness.exporter()
-    workbook = asyncio.create_task(anext(export(exporter, XLSX, caller=1)))
-    await asyncio.to_thread(has_begun.wait)
-    rows = asyncio.create_task(anext(export(exporter, caller=2)))
+    held = HeldWorkbook(monkeypatch)
+    workbook = Download(many_events, await many_events.create_token(), "format=xlsx")
+    await held.wait_until_begun()
+    rows = Download(many_events, await many_events.create_token())
+    has_begun = asyncio.create_task(rows.status())
+    turns = many_events.app.app_context.overload.exports._turns
     try:
-        await asyncio.wait([rows], timeout=0.01)
-        assert 2 in harness.exports._turns._waiting
+        async with asyncio.timeout(30):
+            while not turns._waiting:
+                await asyncio.sleep(0)
+        assert not has_begun.done()
     finally:
-        may_end.set()
-    assert await asyncio.gather(workbook, rows)
+        held.release()
+    assert [await workbook.status(), await has_begun] == [200, 200]
+    await workbook.close()
+    await rows.close()
 
 
 async def test_abandoned_export_keeps_its_slot_until_its_work_has_ended(
-    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+    many_events: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.overload.WAIT_SECONDS", 0)
-    has_begun, may_end = threading.Event(), threading.Event()
-    add = xlsx.EventWorkbook.add
-
-    def slow_add(workbook: xlsx.EventWorkbook, rows: Sequence[bytes]) -> None:
-        has_begun.set()
-        may_end.wait()
-        add(workbook, rows)
-
-    monkeypatch.setattr(xlsx.EventWorkbook, "add", slow_add)
-    exporter = harness.exporter()
-    other = export(exporter)
-    await anext(other)  # the caller has one slot left
-    abandoned = asyncio.create_task(anext(export(exporter, XLSX)))
-    await asyncio.to_thread(has_begun.wait)
-    abandoned.cancel()
-    await asyncio.wait([abandoned], timeout=0.01)
+    held = HeldWorkbook(monkeypatch)
+    token = await many_events.create_token()
+    other = Download(many_events, token)
+    assert await other.status() == 200, "the caller has one slot left"
+    abandoned = Download(many_events, token, "format=xlsx")
+    await held.wait_until_begun()
+    abandoned.disconnect()
     try:
-        with pytest.raises(ServiceUnavailable):
-            await anext(export(exporter))
+        for _ in range(10):
+            refused = Download(many_events, token)
+            assert await refused.status() == 503
+            await refused.close()
     finally:
-        may_end.set()
-    with pytest.raises(asyncio.CancelledError):
-        await abandoned
-    assert await anext(export(exporter))
-    await other.aclose()
+        held.release()
+    await abandoned.close()
+    later = Download(many_events, token)
+    assert await later.status() == 200
+    await later.close()
+    await other.close()
 
 
 async def test_full_sheet_starts_another(
-    harness: ExportHarness, monkeypatch: pytest.MonkeyPatch
+    event_service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(xlsx, "MAX_SHEET_ROWS", 4)
-    data = b"".join([chunk async for chunk in export(harness.exporter(batch_size=2), XLSX)])
+    data = (await event_service.get(f"{EXPORT}?format=xlsx&id__in=1,2,3,4,5,6,7")).content
     book = CalamineWorkbook.from_filelike(io.BytesIO(data))
     assert book.sheet_names == ["events", "events 2", "events 3"]
     tables = [book.get_sheet_by_name(name).to_python() for name in book.sheet_names]
@@ -257,95 +298,80 @@ async def test_full_sheet_starts_another(
 # Concurrent changes
 
 
-async def change_events(harness: ExportHarness) -> None:
-    await harness.store.upsert(
-        [make_event(4, name={"en": "Renamed"}), make_event(9), make_event(3, visibility=2)]
-    )
-    await harness.store.upsert([make_event(2, countries=(INDIA,))])
-    await delete_events(harness.store, [5])
+async def change_events(service: Service) -> None:
+    changed = [
+        make_event(4, name={"en": "Renamed"}),
+        make_event(900),
+        make_event(3, visibility=2),
+        make_event(2, countries=(INDIA,)),
+    ]
+    await load_events(service, changed)
+    await delete_events(service, [5])
 
 
 @pytest.mark.parametrize("ordering", ["", "-id"])
 async def test_ids_are_fixed_at_the_start_and_records_are_read_later(
-    harness: ExportHarness, ordering: str
+    start: StartService, database_url: str, ordering: str
 ) -> None:
     """Events that were deleted or hidden meanwhile are left out, new ones are not added."""
-    chunks = export(
-        harness.exporter(batch_size=2),
-        filters=EventFilters(countries__in=(123,), ordering=ordering),
-    )
-    found = ids_and_names(await anext(chunks))
-    await change_events(harness)
-    found += [each async for chunk in chunks for each in ids_and_names(chunk)]
-    assert found == [(7, "Flood 7"), (6, "Flood 6"), (4, "Renamed"), (2, "Flood 2"), (1, "Flood 1")]
+    count = BATCH_SIZE + 7
+    async with start(database_url=database_url) as service:
+        await load_events(service, [make_event(id_) for id_ in range(1, count + 1)])
+        query = f"format=ndjson&countries__in=123&ordering={ordering}"
+        file = Download(service, query=query)
+        assert await file.status() == 200
+        found = ids_and_names(await file.chunk())
+        await change_events(service)
+        found += [record async for chunk in file.rest() for record in ids_and_names(chunk)]
+        await file.close()
+    unchanged = [(id_, f"Flood {id_}") for id_ in range(count, 5, -1)]
+    assert found == [*unchanged, (4, "Renamed"), (2, "Flood 2"), (1, "Flood 1")]
 
 
-async def test_slow_reader_holds_no_transaction(harness: ExportHarness) -> None:
+async def test_slow_reader_holds_no_transaction(start: StartService, database_url: str) -> None:
     """With a transaction open, SQLite could not move the write-ahead log into the database file."""
-    chunks = export(harness.exporter(batch_size=2))
-    found = ids_and_names(await anext(chunks))
-    if harness.database.is_sqlite:
-        await harness.store.upsert([make_event(9)])
-        async with harness.database.transaction() as connection:
-            pass
-        with closing(sqlite3.connect(str(harness.database.url.database))) as other:
-            busy, pages, moved = other.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-        assert (busy, pages) == (0, moved)
-    else:
-        async with harness.database.read_transaction() as connection:
-            query = text(
-                "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
-            )
-            assert (await connection.execute(query)).scalar_one() == 0
-    found += [each async for chunk in chunks for each in ids_and_names(chunk)]
-    assert len(found) == 7
+    count = BATCH_SIZE + 7
+    async with start(database_url=database_url) as service:
+        await load_events(service, [make_event(id_) for id_ in range(1, count + 1)])
+        file = Download(service)
+        assert await file.status() == 200
+        found = ids_and_names(await file.chunk())
+        url = make_url(database_url)
+        if url.get_backend_name() == "sqlite":
+            with write_sql(service, "events"):
+                pass
+            with closing(sqlite3.connect(str(url.database))) as other:
+                busy, pages, moved = other.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+            assert (busy, pages) == (0, moved)
+        else:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+            assert first_value(service, text(query)) == 0
+        found += [record async for chunk in file.rest() for record in ids_and_names(chunk)]
+        await file.close()
+    assert len(found) == count
 
 
 # Clients that disconnect
 
 
-def asgi_scope(path: str, query: bytes) -> dict[str, Any]:
-    return {
-        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query,
-        "headers": [(b"host", b"localhost")], "scheme": "http", "client": None,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 async def test_disconnect_stops_the_export(
-    start: StartService, kind: str, monkeypatch: pytest.MonkeyPatch
+    many_events: Service, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disconnected = asyncio.Event()
-    batches: list[int] = []
-    sent: list[dict[str, Any]] = []
+    """The service makes what it would send next, and no more."""
+    workbook_batches: list[int] = []
+    add = xlsx.EventWorkbook.add
 
-    async def receive() -> dict[str, Any]:
-        if not batches:
-            batches.append(0)
-            return {"type": "http.request", "body": b""}
-        await disconnected.wait()
-        return {"type": "http.disconnect"}
+    def counted_add(workbook: xlsx.EventWorkbook, rows: Sequence[bytes]) -> None:
+        workbook_batches.append(len(rows))
+        add(workbook, rows)
 
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-        if message["type"] == "http.response.start":
-            disconnected.set()
-
-    documents = EventStore.documents
-
-    async def counted(store: EventStore, ids: Any, *more: Any) -> list[bytes]:
-        batches.append(len(ids))
-        return await documents(store, ids, *more)
-
-    monkeypatch.setattr(EventStore, "documents", counted)
-    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, batch_size=10))
-    async with start() as service:
-        await EventStore(service.database, service.data_versions).upsert(
-            [make_event(n) for n in range(1, 201)]
-        )
-        await service.app(asgi_scope(EXPORT, b"format=" + kind.encode()), receive, send)
-    assert len(batches) < 10, "of twenty batches"
-    assert all(message["more_body"] for message in sent[1:]), "what is not complete has no end"
+    monkeypatch.setattr(xlsx.EventWorkbook, "add", counted_add)
+    file = Download(many_events, query=f"format={kind}")
+    assert await file.status() == 200
+    await file.close()
+    assert file.unread_count + len(workbook_batches) < 5, "of five batches"
+    assert not file.is_complete, "what is not complete has no end"
 
 
 def failing_operation() -> Operation:

@@ -17,10 +17,10 @@ from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
 from fieldgate.events.export.file_context import ascii_file_name, file_name, filter_title
 from fieldgate.events.model import Appeal, FieldReport, Visibility
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import EventStore
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.conftest import Service, StartService
+from tests.data.events import load_events
 from tests.events.event_service import INDIA, NEPAL, PATH, START, SUDAN, make_event
 
 EXPORT = f"{PATH}export/"
@@ -44,7 +44,8 @@ async def service(start: StartService) -> AsyncIterator[Service]:
         Appeal(id=2, aid="2", atype=1, status=0, amount_requested=50, amount_funded=60),
     )
     async with start() as running:
-        await EventStore(running.database, running.data_versions).upsert(
+        await load_events(
+            running,
             [
                 make_event(
                     1, summary={"en": SUMMARY}, updated_at=later, num_affected=1200, appeals=appeals
@@ -61,7 +62,7 @@ async def service(start: StartService) -> AsyncIterator[Service]:
                     glide="DR-2026-000102-SSD",
                 ),
                 make_event(5, visibility=Visibility.SECRETARIAT, name={"en": "Secret"}),
-            ]
+            ],
         )
         yield running
 
@@ -199,7 +200,7 @@ async def test_csv_with_hashtags_and_byte_order_mark(service: Service, path: str
 async def test_text_that_becomes_a_formula_without_its_tags(service: Service) -> None:
     formula = "<p>=HYPERLINK(&quot;http://x&quot;)</p>"
     event = make_event(7, summary={"en": formula}, name={"en": "＝1+1"})
-    await EventStore(service.database, service.data_versions).upsert([event])
+    await load_events(service, [event])
     rows = list(csv.DictReader(io.StringIO((await service.get(f"{PATH}?format=csv&id=7")).text)))
     assert (rows[0]["summary"], rows[0]["name"]) == ('\'=HYPERLINK("http://x")', "'＝1+1")
     book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
@@ -211,7 +212,7 @@ async def test_text_that_becomes_a_formula_without_its_tags(service: Service) ->
 async def test_csv_has_no_formulas_whatever_it_is_split_at(service: Service, path: str) -> None:
     name, summary = "a;=1+1;\t=2+2\t|=3+3|", 'b;"=4+4;\n=5+5;c'
     event = make_event(7, name={"en": name}, summary={"en": summary, "fr": "d;-1-1"})
-    await EventStore(service.database, service.data_versions).upsert([event])
+    await load_events(service, [event])
     text = (await service.get(f"{path}?format=csv")).text
     for separator in ",;\t|":
         cells = [
@@ -253,7 +254,7 @@ async def test_tables_have_amounts_appeals_regions_and_figures_of_reports(servic
         Appeal(id=2, aid="2", atype=1, status=0, amount_requested=50, amount_funded=60),
     ]
     event = make_event(7, appeals=tuple(appeals), field_reports=(old, new, hidden))
-    await EventStore(service.database, service.data_versions).upsert([event])
+    await load_events(service, [event])
     [row] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=7")).text))
     assert {name: row[name] for name in FIGURES} == FIGURES
     [without] = csv.DictReader(io.StringIO((await service.get(f"{EXPORT}?id=3")).text))
@@ -275,9 +276,8 @@ async def test_tables_have_amounts_appeals_regions_and_figures_of_reports(servic
 
 async def test_demo_events_are_labelled_in_every_format(start: StartService) -> None:
     async with start() as service:
-        store = EventStore(service.database, service.data_versions)
         for is_demo in (True, False):
-            await store.upsert([make_event(1)], is_demo=is_demo)
+            await load_events(service, [make_event(1)], is_demo=is_demo, replaces_demo=not is_demo)
             [row] = csv.DictReader(io.StringIO((await service.get(EXPORT)).text))
             [feature] = await features(service, f"{EXPORT}?format=geojson")
             book = CalamineWorkbook.from_filelike(
@@ -296,7 +296,6 @@ async def test_demo_events_are_labelled_in_every_format(start: StartService) -> 
                 (await service.get(f"{PATH}1/")).json(),
             ]
             assert [each.get("demo") for each in records] == [True if is_demo else None] * 3
-            await store.delete_demo()
 
 
 async def test_file_name_from_filter_and_date(service: Service) -> None:

@@ -1,144 +1,145 @@
 """Loading events from files: all file formats, invalid records, and fields a file does not have."""
 
 import gzip
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.events.document_templates import build_list_template
-from fieldgate.events.documents import TemplateRenderer
-from fieldgate.events.event_writer import BulkWriteResult
-from fieldgate.events.export.file_context import FileContext
-from fieldgate.events.export.serializers import CSV, NDJSON, EventSerializer
-from fieldgate.events.ingest.bulk_write import PendingRecord, WriteFailure, write_records
-from fieldgate.events.ingest.file_loader import LoadOptions, load, read_records
+from fieldgate.events.ingest import file_loader
+from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Appeal, Event
-from fieldgate.events.store import EventStore
-from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import ReferenceData
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.settings import Settings
+from tests.conftest import Service, run_service
+from tests.data.events import PATH, load_events, load_files, stored_event, superuser
 from tests.events.event_service import EVENTS, make_event
-from tests.events.record_rows import to_rows
 
 encode = msgspec.json.encode
 LISTED_EVENTS = [event for event in EVENTS if event.parent_event is None]
-
-
-async def as_records(
-    reference: ReferenceStore, language: Language = Language.ENGLISH
-) -> list[bytes]:
-    renderer = TemplateRenderer(await reference.current(), language)
-    return [renderer.render(build_list_template(event), FULL_SCOPE) for event in LISTED_EVENTS]
+ALL_UNCHANGED = f"created 0, changed 0, unchanged {len(LISTED_EVENTS)}, failed 0"
 
 
 class FileLoading:
-    def __init__(self, database: AsyncDatabase, folder: Path) -> None:
-        self.store = EventStore(database, DataVersions(database))
-        self.reference = ReferenceStore(database, DataVersions(database))
+    """A database into which files are loaded."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self.database_url = database_url
         self.folder = folder
         self.failures: list[str] = []
 
-    async def load(
-        self, *contents: bytes, language: Language = Language.ENGLISH
-    ) -> BulkWriteResult:
+    async def load(self, *contents: bytes, language: Language = Language.ENGLISH) -> str:
+        """Load files, and return what the command counted."""
         paths = []
         for index, content in enumerate(contents):
             path = self.folder / f"{index}.dat"
             path.write_bytes(content)
-            paths.append(str(path))
-        records = (record for path in paths for record in read_records(path))
-        options = LoadOptions(language)
-        return (
-            await load(self.store, self.reference, records, options, self._record_failure)
-        ).written
+            paths.append(path)
+        done = await load_files(self.database_url, *paths, options=("--language", language.value))
+        self.failures = [line.removeprefix(f"{self.folder}/") for line in done.stderr.splitlines()]
+        return done.stdout.splitlines()[0]
 
-    def _record_failure(self, failure: WriteFailure) -> None:
-        self.failures.append(str(failure).removeprefix(f"{self.folder}/"))
+    def stored(self, id_: int) -> Event:
+        event = stored_event(self.database_url, id_)
+        assert event is not None
+        return event
 
-    async def stored(self) -> dict[int, Event]:
-        async with self.store.writer() as writer:
-            return await writer.load(
-                [event.id for event in LISTED_EVENTS] + list(range(2000, 6000))
-            )
+    def all_stored(self) -> list[Event | None]:
+        return [stored_event(self.database_url, event.id) for event in LISTED_EVENTS]
 
 
 @pytest.fixture
-def loader(database: AsyncDatabase, tmp_path: Path) -> FileLoading:
-    return FileLoading(database, tmp_path)
+def loader(database_url: str, tmp_path: Path) -> FileLoading:
+    return FileLoading(database_url, tmp_path)
 
 
-def page(records: list[bytes]) -> bytes:
-    return b'{"count":%d,"next":null,"previous":null,"results":[%s]}' % (
-        len(records),
-        b",".join(records),
-    )
+class Source:
+    """A service with the listed events, whose files are loaded."""
+
+    def __init__(self, service: Service, headers: dict[str, str]) -> None:
+        self._service = service
+        self._headers = headers
+
+    async def get(self, query: str, language: Language = Language.ENGLISH) -> bytes:
+        headers = {**self._headers, "Accept-Language": language.value}
+        response = await self._service.get(f"{PATH}?{query}", headers=headers)
+        assert response.status_code == 200, response.text
+        return response.content
 
 
-def encoder(serializer: EventSerializer, **options: Any) -> Callable[[list[bytes]], bytes]:
-    context = FileContext(
-        language=Language.ENGLISH, reference_data=ReferenceData([], []), **options
-    )
-    encode_page = serializer.page_encoder(context)
-    assert encode_page is not None
-    return lambda records: encode_page(records, None, None)
+@pytest.fixture(scope="module")
+async def source(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Source]:
+    settings = Settings(data=tmp_path_factory.mktemp("source"), access_log=False)
+    async with run_service(settings) as service:
+        await load_events(service, LISTED_EVENTS)
+        yield Source(service, await superuser(service))
 
 
-def csv_encoder(**options: Any) -> Callable[[list[bytes]], bytes]:
-    encode = encoder(CSV, **options)
-    return lambda records: encode([encode_csv(to_rows(records, Language.ENGLISH))])
+ALL = "limit=1000"
 
 
-as_csv, as_ndjson = csv_encoder(), encoder(NDJSON)
-FILE_KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
-    "page": page,
-    "indented page": lambda records: msgspec.json.format(page(records)),
-    "pages by line": lambda records: page(records[:50]) + b"\n" + page(records[50:]) + b"\n",
-    "array": lambda records: b"[" + b",".join(records) + b"]",
-    "ndjson": as_ndjson,
-    "csv": as_csv,
-    "csv of Excel": csv_encoder(with_bom=True),
-    "csv with hashtags": csv_encoder(with_hashtags=True, with_bom=True),
-    "gz": lambda records: gzip.compress(as_ndjson(records)),
-    "csv.gz": lambda records: gzip.compress(as_csv(records)),
+async def pages_by_line(source: Source) -> bytes:
+    return b"\n".join([await source.get("limit=50"), await source.get("limit=1000&offset=50"), b""])
+
+
+async def as_array(source: Source) -> bytes:
+    return encode(msgspec.json.decode(await source.get(ALL))["results"])
+
+
+FILE_KINDS: dict[str, Callable[[Source], Awaitable[bytes]]] = {
+    "page": lambda source: source.get(ALL),
+    "indented page": lambda source: _indented(source),
+    "pages by line": pages_by_line,
+    "array": as_array,
+    "ndjson": lambda source: source.get(f"{ALL}&format=ndjson"),
+    "csv": lambda source: source.get(f"{ALL}&format=csv"),
+    "csv of Excel": lambda source: source.get(f"{ALL}&format=csv&bom=true"),
+    "csv with hashtags": lambda source: source.get(f"{ALL}&format=csv&hxl=true&bom=true"),
+    "gz": lambda source: _compressed(source, "ndjson"),
+    "csv.gz": lambda source: _compressed(source, "csv"),
 }
 
 
+async def _indented(source: Source) -> bytes:
+    return msgspec.json.format(await source.get(ALL))
+
+
+async def _compressed(source: Source, kind: str) -> bytes:
+    return gzip.compress(await source.get(f"{ALL}&format={kind}"))
+
+
 @pytest.mark.parametrize("kind", FILE_KINDS)
-async def test_every_file_format(loader: FileLoading, kind: str) -> None:
-    content = FILE_KINDS[kind](await as_records(loader.reference))
-    assert await loader.load(content) == BulkWriteResult(created=len(LISTED_EVENTS))
-    stored = await loader.stored()
-    assert len(stored) == len(LISTED_EVENTS)
-    assert stored[101].name == {"en": "=Two countries"}
-    assert stored[101].countries == (84, 123)
-    assert (stored[102].slug, stored[102].glide, stored[102].ifrc_severity_level) == (
+async def test_every_file_format(loader: FileLoading, source: Source, kind: str) -> None:
+    content = await FILE_KINDS[kind](source)
+    counts = f"created {len(LISTED_EVENTS)}, changed 0, unchanged 0, failed 0"
+    assert await loader.load(content) == counts
+    assert None not in loader.all_stored()
+    assert loader.stored(101).name == {"en": "=Two countries"}
+    assert loader.stored(101).countries == (84, 123)
+    event = loader.stored(102)
+    assert (event.slug, event.glide, event.ifrc_severity_level) == (
         "south-sudan",
         "DR-2026-000102-SSD",
         2,
     )
-    assert stored[1].visibility == 1, "the default where a list does not show it"
-    assert await loader.load(content) == BulkWriteResult(unchanged=len(LISTED_EVENTS)), (
-        "loading it again changes nothing"
-    )
+    assert loader.stored(1).visibility == 1, "the default where a list does not show it"
+    assert await loader.load(content) == ALL_UNCHANGED, "loading it again changes nothing"
 
 
-@pytest.mark.parametrize("kind", ["page", "csv"])
-async def test_fields_missing_in_a_file_are_kept(loader: FileLoading, kind: str) -> None:
-    await loader.store.upsert(LISTED_EVENTS)
-    before = await loader.stored()
+@pytest.mark.parametrize("query", [ALL, f"{ALL}&format=csv"])
+async def test_fields_missing_in_a_file_are_kept(
+    loader: FileLoading, source: Source, query: str
+) -> None:
+    await load_events(loader.database_url, LISTED_EVENTS)
+    before = loader.all_stored()
     for language in Language:
-        content = FILE_KINDS[kind](await as_records(loader.reference, language))
-        assert await loader.load(content, language=language) == BulkWriteResult(
-            unchanged=len(LISTED_EVENTS)
-        )
-    assert await loader.stored() == before
-    assert loader.failures == []
+        content = await source.get(query, language)
+        assert await loader.load(content, language=language) == ALL_UNCHANGED
+        assert loader.failures == []
+    assert loader.all_stored() == before
 
 
 def record(id_: int, **fields: Any) -> dict[str, Any]:
@@ -157,8 +158,7 @@ async def test_invalid_records_are_reported_and_skipped(loader: FileLoading) -> 
         encode(record(2000, num_affected=5)),
     ]
     result = await loader.load(b"\n".join(lines))
-    assert result == BulkWriteResult(created=2, changed=1, failed=5)
-    assert str(result) == "created 2, changed 1, unchanged 0, failed 5"
+    assert result == "created 2, changed 1, unchanged 0, failed 5"
     assert loader.failures == [
         "0.dat, record 2: This line is not valid JSON.",
         "0.dat, record 4: This is not a record.",
@@ -167,9 +167,9 @@ async def test_invalid_records_are_reported_and_skipped(loader: FileLoading) -> 
         f"0.dat, record 3 (event 2002): glide: “{'x' * 19}” is not valid. Enter text of at most 18 characters.",
         "0.dat, record 7 (event 2004): slug: Another event already has the slug a.",
     ]
-    stored = await loader.stored()
-    assert set(stored) == {2000, 2003}
-    assert stored[2000].num_affected == 5, "the second record updates the first"
+    stored = [id_ for id_ in range(2000, 2006) if stored_event(loader.database_url, id_)]
+    assert stored == [2000, 2003]
+    assert loader.stored(2000).num_affected == 5, "the second record updates the first"
 
 
 async def test_texts_of_csv_are_those_that_were_exported(loader: FileLoading) -> None:
@@ -177,45 +177,41 @@ async def test_texts_of_csv_are_those_that_were_exported(loader: FileLoading) ->
     await loader.load(
         encode_csv([["id", "name", "disaster_start_date"], [2000, name, "2026-01-02"]])
     )
-    assert (await loader.stored())[2000].name == {"en": name}
+    assert loader.stored(2000).name == {"en": name}
 
 
 async def test_csv_does_not_change_appeals(loader: FileLoading) -> None:
     appeal = Appeal(id=1, aid="x", atype=0, status=0)
-    await loader.store.upsert([make_event(1, appeals=(appeal,), visibility=2)])
+    await load_events(loader.database_url, [make_event(1, appeals=(appeal,), visibility=2)])
     table = b"id;name;disaster_start_date;appeals.id;num_affected\r\n1;Flood 1;2026-01-02;1, 2;7\r\n\r\n2;a;b;c;d;e\r\n"
-    assert await loader.load(table) == BulkWriteResult(changed=1, failed=1)
-    stored = (await loader.stored())[1]
+    assert await loader.load(table) == "created 0, changed 1, unchanged 0, failed 1"
+    stored = loader.stored(1)
     assert (stored.appeals, stored.num_affected, stored.visibility) == ((appeal,), 7, 2)
     assert loader.failures == ["0.dat, record 2: There are more cells than columns."]
 
 
-async def test_taken_slugs_do_not_block_other_records(database: AsyncDatabase) -> None:
-    store = EventStore(database, DataVersions(database))
-    await store.upsert([make_event(id_, slug=f"s{id_}") for id_ in range(1, 31)])
+async def test_taken_slugs_do_not_block_other_records(
+    loader: FileLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await load_events(
+        loader.database_url, [make_event(id_, slug=f"s{id_}") for id_ in range(1, 31)]
+    )
     parsed: list[int] = []
-    failures: list[str] = []
 
-    def pending(id_: int, slug: str) -> PendingRecord:
-        def parse(_: Event | None) -> Event:
-            parsed.append(id_)
-            return make_event(id_, slug=slug)
+    def counted_parse(values: dict[str, Any], *more: Any) -> Event:
+        parsed.append(values["id"])
+        return parse_event(values, *more)
 
-        return PendingRecord(id_, f"event {id_}", parse)
-
-    swapped = [pending(1, "s2"), pending(2, "s1")]
+    monkeypatch.setattr(file_loader, "parse_event", counted_parse)
+    swapped = [record(1, slug="s2"), record(2, slug="s1")]
     # 3 wants the slug of 4, and 4 that of 5, which keeps it.
-    blocked = [pending(3, "s4"), pending(4, "s5")]
-    taken = [pending(id_ + 100, f"s{id_}") for id_ in range(6, 31)]
-    result = await write_records(
-        store,
-        [*swapped, *blocked, *taken, pending(500, "free")],
-        lambda failure: failures.append(failure.location),
-    )
-    assert result == BulkWriteResult(created=1, changed=2, failed=27)
+    blocked = [record(3, slug="s4"), record(4, slug="s5")]
+    taken = [record(id_ + 100, slug=f"s{id_}") for id_ in range(6, 31)]
+    lines = map(encode, [*swapped, *blocked, *taken, record(500, slug="free")])
+    result = await loader.load(b"\n".join(lines))
+    assert result == "created 1, changed 2, unchanged 0, failed 27"
     assert len(parsed) == len(set(parsed)) == 30, "each is parsed once"
-    assert sorted(failures) == sorted(
-        ["event 3", "event 4", *(f"event {id_ + 100}" for id_ in range(6, 31))]
-    )
-    holders = [await store.find(slug) for slug in ("s1", "s2", "s3", "s4", "free")]
-    assert [each and each.event.id for each in holders] == [2, 1, 3, 4, 500]
+    failed = {line.partition("(")[2].partition(")")[0] for line in loader.failures}
+    assert failed == {"event 3", "event 4", *(f"event {id_ + 100}" for id_ in range(6, 31))}
+    slugs = {id_: loader.stored(id_).slug for id_ in (1, 2, 3, 4, 500)}
+    assert slugs == {1: "s2", 2: "s1", 3: "s3", 4: "s4", 500: "free"}

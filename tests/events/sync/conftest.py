@@ -21,9 +21,8 @@ from fieldgate.events.sync.synchronizer import Synchronizer, SyncOptions, SyncRe
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
-from tests.databases import address_of
+from tests.data.events import load_events, stored_event
 from tests.events.event_service import EVENTS, make_event
-from tests.events.stored_events import stored_event
 from tests.events.sync.go_server import GoServer
 
 DETAILED_EVENT = make_event(
@@ -62,9 +61,8 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 class SyncTarget:
     """A database that is synchronized with another server."""
 
-    def __init__(self, database: AsyncDatabase) -> None:
-        self.database = database
-        self.store = EventStore(database, DataVersions(database))
+    def __init__(self, database_url: str) -> None:
+        self.database_url = database_url
         self.failures: list[str] = []
         self.requested: list[httpx.URL] = []
 
@@ -79,40 +77,59 @@ class SyncTarget:
         async with RemoteServer(
             BASE_URL, token, RecordingTransport(transport, self.requested)
         ) as remote:
-            return await self._synchronizer(remote, on_page).run(SyncOptions(since, full))
+            return await self.run(remote, SyncOptions(since, full), on_page)
 
     async def pull(self, server: GoServer, token: str = "", **options: Any) -> SyncReport:
         """Synchronize with a server over HTTP."""
         async with RemoteServer(server.base_url, token) as remote:
-            return await self._synchronizer(remote).run(SyncOptions(**options))
+            return await self.run(remote, SyncOptions(**options))
 
-    def _synchronizer(
-        self, remote: RemoteServer, on_page: Callable[[int, int], None] = _ignore_page
-    ) -> Synchronizer:
-        reference = ReferenceStore(self.database, DataVersions(self.database))
-        return Synchronizer(
-            remote, self.database, self.store, reference, self._record_failure, on_page
-        )
+    async def run(
+        self,
+        remote: RemoteServer,
+        options: SyncOptions,
+        on_page: Callable[[int, int], None] = _ignore_page,
+    ) -> SyncReport:
+        async with self._opened() as database:
+            versions = DataVersions(database)
+            synchronizer = Synchronizer(
+                remote,
+                database,
+                EventStore(database, versions),
+                ReferenceStore(database, versions),
+                self._record_failure,
+                on_page,
+            )
+            return await synchronizer.run(options)
 
-    async def stored(self, *ids: int) -> list[Event | None]:
-        return [await stored_event(self.store, id_) for id_ in ids]
+    def stored(self, *ids: int) -> list[Event | None]:
+        return [stored_event(self.database_url, id_) for id_ in ids]
 
     async def state(self, *, with_token: bool = False, source: str = BASE_URL) -> SyncState:
-        return await load_state(self.database, source, with_token=with_token)
+        async with self._opened() as database:
+            return await load_state(database, source, with_token=with_token)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[AsyncDatabase]:
+        database = AsyncDatabase(self.database_url)
+        try:
+            yield database
+        finally:
+            await database.close()
 
     def _record_failure(self, failure: WriteFailure) -> None:
         self.failures.append(str(failure))
 
 
 @pytest.fixture
-def target(database: AsyncDatabase) -> SyncTarget:
-    return SyncTarget(database)
+def target(database_url: str) -> SyncTarget:
+    return SyncTarget(database_url)
 
 
 @pytest.fixture
 async def source(tmp_path: Path) -> AsyncIterator[Service]:
     async with run_service(Settings(data=tmp_path / "source", access_log=False)) as service:
-        await EventStore(service.database, service.data_versions).upsert(SOURCE_EVENTS)
+        await load_events(service, SOURCE_EVENTS)
         yield service
 
 
@@ -122,11 +139,9 @@ def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def serve(database: AsyncDatabase) -> AsyncIterator[Service]:
+async def serve(target: SyncTarget) -> AsyncIterator[Service]:
     """Serve the synchronized database."""
-    async with run_service(
-        Settings(database_url=address_of(database), access_log=False)
-    ) as service:
+    async with run_service(Settings(database_url=target.database_url, access_log=False)) as service:
         yield service
 
 

@@ -12,8 +12,9 @@ from fieldgate.events.sync import deletions, page_reader
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
 from tests.conftest import Service
+from tests.data.events import delete_events, load_events, stored_event
+from tests.data.sql import write_sql
 from tests.events.event_service import AMINA, make_event
-from tests.events.stored_events import delete_events
 from tests.events.sync.conftest import SyncTarget, serve
 from tests.events.sync.go_server import TOKEN, GoServer, go_event
 
@@ -42,7 +43,7 @@ async def test_events_that_left_the_list(target: SyncTarget, token: str) -> None
         assert set(server.detail_requests()) == {1, 2, 4}, "only these are requested by id"
         assert (report.requested_by_id, report.missing_unchecked, report.problem) == (3, False, "")
 
-    async with serve(target.database) as copy:
+    async with serve(target) as copy:
         assert await listed_ids(copy) == set(range(3, 41))
         assert (await copy.get(f"{PATH}1/")).status_code == 404
         assert (await copy.get(f"{PATH}2/")).json()["parent_event"] == 3
@@ -53,31 +54,32 @@ async def test_events_that_left_the_list(target: SyncTarget, token: str) -> None
 
 
 async def test_events_of_unknown_or_other_source_are_kept(target: SyncTarget) -> None:
-    await target.store.upsert([make_event(id_) for id_ in (901, 902)])
+    await load_events(target.database_url, [make_event(id_) for id_ in (901, 902)])
     with go_server() as server, GoServer([go_event(801), go_event(802)]) as other:
         await target.pull(other)
         await target.pull(server)
-        async with target.database.transaction() as connection:  # as after an upgrade
-            await connection.execute(delete(sources).where(sources.c.id.in_((1, 2, 3))))
+        with write_sql(target.database_url) as connection:  # as after an upgrade
+            connection.execute(delete(sources).where(sources.c.id.in_((1, 2, 3))))
         del server.events[1]
         assert (await target.pull(server)).events == BulkWriteResult(unchanged=39)
-        assert None not in await target.stored(1, 801, 802, 901, 902)
+        assert None not in target.stored(1, 801, 802, 901, 902)
         del server.events[2]
         report = await target.pull(server)
         assert report.events == BulkWriteResult(unchanged=38, deleted=1), (
             "the run that listed it recorded its source"
         )
-        assert (await target.stored(1))[0] is not None
+        assert stored_event(target.database_url, 1) is not None
 
 
 async def test_event_that_was_deleted_and_written_here_has_no_source(target: SyncTarget) -> None:
     with go_server() as server:
         await target.pull(server)
         del server.events[1]
-        await delete_events(target.store, [1])
-        await target.store.upsert([make_event(1)])
+        async with serve(target) as copy:
+            await delete_events(copy, [1])
+        await load_events(target.database_url, [make_event(1)])
         assert (await target.pull(server)).events == BulkWriteResult(unchanged=39)
-        assert (await target.stored(1))[0] is not None
+        assert stored_event(target.database_url, 1) is not None
 
 
 async def test_run_without_a_token_keeps_what_a_token_showed(target: SyncTarget) -> None:
@@ -91,10 +93,10 @@ async def test_run_without_a_token_keeps_what_a_token_showed(target: SyncTarget)
         server.requests.clear()
         assert (await target.pull(server)).events == BulkWriteResult(unchanged=38)
         assert server.detail_requests() == []
-        assert None not in await target.stored(1, 2)
+        assert None not in target.stored(1, 2)
         report = await target.pull(server, TOKEN)
         assert report.events == BulkWriteResult(changed=1, unchanged=38, deleted=1)
-        [hidden, deleted] = await target.stored(1, 2)
+        [hidden, deleted] = target.stored(1, 2)
         assert hidden is not None
         assert (hidden.visibility, deleted) == (2, None)
 
@@ -128,7 +130,7 @@ async def test_too_many_missing_events(
                 f"{server.base_url} no longer lists {missing} of 40 events. That is more than {percent} %, so none was "
             )
             assert server.detail_requests() == []
-        assert len([event for event in await target.stored(*range(1, 41)) if event]) == 40 - deleted
+        assert len([event for event in target.stored(*range(1, 41)) if event]) == 40 - deleted
 
 
 async def test_list_that_changes_while_it_is_read(
@@ -150,7 +152,7 @@ async def test_list_that_changes_while_it_is_read(
         assert (report.missing_unchecked, report.events.deleted) == (True, 0)
         report = await target.pull(server)
         assert (report.missing_unchecked, report.events.deleted) == (False, 1)
-        assert (await target.stored(1))[0] is None
+        assert stored_event(target.database_url, 1) is None
 
 
 async def test_list_that_is_read_again_from_the_start(
@@ -169,7 +171,7 @@ async def test_list_that_is_read_again_from_the_start(
         server.before = shrink
         report = await target.pull(server)
         assert (report.missing_unchecked, report.events.deleted) == (False, 1)
-        assert (await target.stored(80))[0] is None
+        assert stored_event(target.database_url, 80) is None
 
 
 async def test_server_that_fails_while_events_are_requested_by_id(
@@ -184,9 +186,7 @@ async def test_server_that_fails_while_events_are_requested_by_id(
         server.statuses["event/5/"] = [403]
         with pytest.raises(RemoteError, match="403"):
             await target.pull(server)
-        assert [event is None for event in await target.stored(1, 2, 3, 4, 5)] == [True] * 4 + [
-            False
-        ]
+        assert [event is None for event in target.stored(1, 2, 3, 4, 5)] == [True] * 4 + [False]
         server.requests.clear()
         report = await target.pull(server)
         assert (report.resumed, report.events.deleted, report.problem) == (True, 1, "")
@@ -201,7 +201,7 @@ async def test_record_of_another_event_deletes_nothing(target: SyncTarget) -> No
         server.hidden_from_lists.add(2)
         with pytest.raises(RemoteError, match="did not return event 1"):
             await target.pull(server)
-        assert None not in await target.stored(1, 2)
+        assert None not in target.stored(1, 2)
 
 
 async def test_events_of_another_source_are_not_written(target: SyncTarget) -> None:
@@ -211,7 +211,7 @@ async def test_events_of_another_source_are_not_written(target: SyncTarget) -> N
         server.events[801] = go_event(801, num_affected=2)
         report = await target.pull(server)
         assert (report.of_other_sources, report.events) == (1, BulkWriteResult(created=30))
-        assert [event.num_affected for event in await target.stored(801) if event] == [1]
+        assert [event.num_affected for event in target.stored(801) if event] == [1]
 
         report = await target.pull(server, take_over=True)
         assert (report.of_other_sources, report.events) == (
@@ -220,7 +220,7 @@ async def test_events_of_another_source_are_not_written(target: SyncTarget) -> N
         )
         del server.events[801]
         await target.pull(server)
-        assert await target.stored(801) != [None], (
+        assert target.stored(801) != [None], (
             "a token showed it, so a run without one does not delete it"
         )
 
@@ -234,9 +234,9 @@ async def test_event_that_was_written_here_and_is_public_elsewhere(target: SyncT
         countries=(123, 290),
         slug="private-slug",
     )
-    await target.store.upsert([private])
+    await load_events(target.database_url, [private])
     with GoServer([go_event(5)]) as server:
         await target.pull(server)
-    [stored] = await target.stored(5)
+    [stored] = target.stored(5)
     assert stored is not None
     assert (stored.visibility, stored.contacts, stored.countries) == (Visibility.PUBLIC, (), (123,))

@@ -15,6 +15,8 @@ from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language, without_fallbacks
+from tests.data.events import load_events
+from tests.data.sql import write_sql
 from tests.events.event_service import make_event
 from tests.events.sync.conftest import SyncTarget, serve
 from tests.events.sync.go_server import TOKEN, GoServer, go_event, list_record, mini_record
@@ -23,10 +25,12 @@ PATH = "/api/v2/event/"
 
 
 async def test_public_events_are_public_here(target: SyncTarget) -> None:
-    await target.store.upsert([make_event(1, visibility=1), make_event(2, visibility=2)])
+    await load_events(
+        target.database_url, [make_event(1, visibility=1), make_event(2, visibility=2)]
+    )
     with GoServer([go_event(1), go_event(2), go_event(3), go_event(4, visibility=1)]) as server:
         assert (await target.pull(server)).events == BulkWriteResult(created=1, changed=2)
-    async with serve(target.database) as copy:
+    async with serve(target) as copy:
         listed = (await copy.get(PATH)).json()["results"]
         assert [record["id"] for record in listed] == [3, 2, 1], "without credentials"
         assert (await copy.get(f"{PATH}2/")).json()["visibility"] == 3
@@ -36,15 +40,13 @@ async def test_with_a_token_the_detail_says_who_can_see_an_event(target: SyncTar
     events = [go_event(visibility, visibility=visibility) for visibility in (1, 2, 3, 4)]
     with GoServer(events) as server:
         await target.pull(server, TOKEN)
-        stored = await target.stored(1, 2, 3, 4)
+        stored = target.stored(1, 2, 3, 4)
         assert [event and event.visibility for event in stored] == [1, 2, 3, 4]
         await target.pull(server)
-        assert await target.stored(1, 2, 3, 4) == stored, (
-            "a run without a token leaves the others alone"
-        )
+        assert target.stored(1, 2, 3, 4) == stored, "a run without a token leaves the others alone"
         server.events[3] |= {"visibility": 2, "updated_at": "2026-05-01T00:00:00Z"}
         await target.pull(server, TOKEN)
-    [hidden] = await target.stored(3)
+    [hidden] = target.stored(3)
     assert hidden is not None
     assert hidden.visibility == 2
 
@@ -83,7 +85,7 @@ async def test_texts_are_those_of_the_source_in_every_language(
     ]
     with GoServer(events) as server:
         await target.pull(server, token)
-    async with serve(target.database) as copy:
+    async with serve(target) as copy:
         for language in ("en", "fr", "es", "ar"):
             page = (await copy.get(PATH, headers={"Accept-Language": language})).json()
             for record in page["results"]:
@@ -93,7 +95,7 @@ async def test_texts_are_those_of_the_source_in_every_language(
                 report, expected_report = record["field_reports"][0], expected["field_reports"][0]
                 for name in ("summary", "description"):
                     assert report[name] == expected_report[name]
-    [stored] = await target.stored(1)
+    [stored] = target.stored(1)
     assert stored is not None
     assert stored.name["fr"] == "Crue", "the French translation is French"
 
@@ -121,7 +123,7 @@ def mini_events() -> list[dict[str, Any]]:
 async def test_fields_that_only_the_mini_list_has(target: SyncTarget, token: str) -> None:
     with GoServer(mini_events()) as server:
         assert (await target.pull(server, token)).events == BulkWriteResult(created=29)
-        async with serve(target.database) as copy:
+        async with serve(target) as copy:
             found = (await copy.get(f"{PATH}?auto_generated_source=New field report")).json()
             assert [record["id"] for record in found["results"]] == [1]
             for record in (await copy.get(f"{PATH}mini/")).json()["results"]:
@@ -153,7 +155,7 @@ async def test_mini_records_on_other_pages_are_requested_by_id(
         server.before = move_between_lists
         assert (await target.pull(server)).events == BulkWriteResult(created=29)
         assert any("mini/?id=1" in path for path in server.requests)
-    [stored] = await target.stored(1)
+    [stored] = target.stored(1)
     assert stored is not None
     assert (stored.auto_generated_source, stored.countries_for_preview) == (
         "New field report",
@@ -192,13 +194,11 @@ async def test_all_details_are_requested_once_a_week(target: SyncTarget) -> None
     with GoServer([go_event(id_) for id_ in range(1, 6)]) as server:
         await target.pull(server, TOKEN)
         for days, requested in ((6, []), (8, [1, 2, 3, 4, 5])):
-            async with target.database.transaction() as connection:
-                rows = (await connection.execute(select(sources.c.id, sources.c.detail_at))).all()
+            with write_sql(target.database_url) as connection:
+                rows = connection.execute(select(sources.c.id, sources.c.detail_at)).all()
                 for row in rows:
                     older = update(sources).where(sources.c.id == row.id)
-                    await connection.execute(
-                        older.values(detail_at=row.detail_at - timedelta(days=days))
-                    )
+                    connection.execute(older.values(detail_at=row.detail_at - timedelta(days=days)))
             server.requests.clear()
             await target.pull(server, TOKEN)
             assert sorted(server.detail_requests()) == requested
@@ -220,7 +220,7 @@ async def test_stopped_run_keeps_the_details_it_has(
             await target.pull(server, TOKEN)
         first = set(server.detail_requests())
         state = await target.state(with_token=True, source=server.base_url)
-        stored = [event.id for event in await target.stored(*range(1, 121)) if event]
+        stored = [event.id for event in target.stored(*range(1, 121)) if event]
         assert len(stored) >= 60
         assert set(stored) <= first
 
@@ -233,9 +233,7 @@ async def test_stopped_run_keeps_the_details_it_has(
         )
         offsets = [path for path in server.requests if "event/?limit=50&offset=" in path]
         assert f"offset={state.reached - page_reader.PAGE_OVERLAP}" in offsets[0]
-    assert [event.id for event in await target.stored(*range(1, 121)) if event] == list(
-        range(1, 121)
-    )
+    assert [event.id for event in target.stored(*range(1, 121)) if event] == list(range(1, 121))
 
 
 CODES = tuple(language.value for language in Language)

@@ -10,18 +10,16 @@ import httpx
 import msgspec
 import pytest
 
-from fieldgate.db import DataVersions
 from fieldgate.events.event_writer import BulkWriteResult
-from fieldgate.events.store import EventStore
 from fieldgate.events.sync import event_puller, page_reader
 from fieldgate.events.sync.event_puller import CHANGED_DURING_READ
 from fieldgate.events.sync.remote import RemoteError, RemoteServer
-from fieldgate.events.sync.synchronizer import LIST_CHANGED_DURING_READ
+from fieldgate.events.sync.synchronizer import LIST_CHANGED_DURING_READ, SyncOptions
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.store import ReferenceStore
 from tests.conftest import BASE_URL, Service
+from tests.data.events import delete_events, load_events, stored_event
+from tests.data.reference import reference_data
 from tests.events.event_service import EVENTS, START, make_event
-from tests.events.stored_events import delete_events, stored_event
 from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, transport_to
 from tests.events.sync.go_server import (
     COUNTRIES,
@@ -46,17 +44,17 @@ async def test_list_that_shrinks_while_it_is_read(
     system = LiveSystem([live_record(id_) for id_ in range(1, 61)])
     system.shrinks_at = 30
     await target.sync(system.transport())
-    stored = [id_ for id_ in range(1, 61) if await stored_event(target.store, id_)]
+    stored = [id_ for id_ in range(1, 61) if stored_event(target.database_url, id_)]
     assert stored == list(range(4, 61)), "none is left out, and those that are gone are deleted"
 
 
 class ChangingTransport(httpx.ASGITransport):
     """A transport to a service whose events change right after the first page is read."""
 
-    def __init__(self, service: Service, change: Callable[[EventStore], Awaitable[Any]]) -> None:
+    def __init__(self, service: Service, change: Callable[[Service], Awaitable[None]]) -> None:
         super().__init__(service.app, client=("127.0.0.1", 50000))
-        self._change: Callable[[EventStore], Awaitable[Any]] | None = change
-        self._store = EventStore(service.database, service.data_versions)
+        self._change: Callable[[Service], Awaitable[None]] | None = change
+        self._service = service
         self._response_count = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -66,23 +64,20 @@ class ChangingTransport(httpx.ASGITransport):
         )
         if self._response_count == len(Language) and self._change is not None:
             change, self._change = self._change, None
-            await change(self._store)
+            await change(self._service)
         return response
 
 
-async def move_first(store: EventStore) -> None:
-    await store.upsert(
-        [
-            msgspec.structs.replace(
-                EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC)
-            )
-        ]
+async def move_first(service: Service) -> None:
+    moved = msgspec.structs.replace(
+        EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC)
     )
+    await load_events(service, [moved])
 
 
-async def delete_some(store: EventStore) -> None:
-    await delete_events(store, [1, 2, 3, 101, 102])
-    await store.upsert([make_event(id_) for id_ in range(1001, 1006)])
+async def delete_some(service: Service) -> None:
+    await delete_events(service, [1, 2, 3, 101, 102])
+    await load_events(service, [make_event(id_) for id_ in range(1001, 1006)])
 
 
 @pytest.mark.parametrize("change", [move_first, delete_some])
@@ -90,7 +85,7 @@ async def test_list_by_id_that_moves_while_it_is_read(
     source: Service,
     target: SyncTarget,
     monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[EventStore], Awaitable[None]],
+    change: Callable[[Service], Awaitable[None]],
 ) -> None:
     monkeypatch.setattr(page_reader, "PAGE_SIZE", 5)
     report = await target.sync(ChangingTransport(source, change))
@@ -99,7 +94,7 @@ async def test_list_by_id_that_moves_while_it_is_read(
         for event in LISTED_EVENTS
         if event.visibility == 3 and event.id not in (1, 2, 3, 101, 102)
     ]
-    assert [id_ for id_ in kept if not await stored_event(target.store, id_)] == []
+    assert [id_ for id_ in kept if not stored_event(target.database_url, id_)] == []
     assert report.events.unchanged == 0, "an event that is read twice is written once"
 
 
@@ -148,7 +143,7 @@ async def test_event_that_changes_while_it_is_read(target: SyncTarget) -> None:
 
     system.localized = changing  # type: ignore[method-assign]
     await target.sync(system.transport())
-    stored = await stored_event(target.store, 1)
+    stored = stored_event(target.database_url, 1)
     assert stored is not None
     assert stored.name == {"es": "Otra", **dict.fromkeys(("en", "fr", "ar"), "Autre")}, (
         "all languages of one version"
@@ -158,7 +153,7 @@ async def test_event_that_changes_while_it_is_read(target: SyncTarget) -> None:
 async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None:
     system = LiveSystem([live_record(1)])
     await target.sync(system.transport())
-    stored = await stored_event(target.store, 1)
+    stored = stored_event(target.database_url, 1)
     localized, counter = system.localized, iter(range(10**6))
 
     def changing(record: dict[str, Any], language: str) -> dict[str, Any]:
@@ -173,7 +168,7 @@ async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None
         BulkWriteResult(failed=1),
         [f"event 1: {CHANGED_DURING_READ}"],
     )
-    assert await stored_event(target.store, 1) == stored
+    assert stored_event(target.database_url, 1) == stored
     system.localized = localized  # type: ignore[method-assign]
     assert (await target.sync(system.transport())).events == BulkWriteResult(unchanged=1)
 
@@ -202,11 +197,11 @@ async def test_second_read_compares_the_content(
 
         server.before = change
         assert (await target.pull(server)).events.failed == 0
-    [stored] = await target.stored(30)
+    [stored] = target.stored(30)
     assert stored is not None
     assert stored.appeals == ()
-    reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
-    assert (reference_data.countries[123].names["en"], reference_data.types[12].names["en"]) == (
+    found = reference_data(target.database_url)
+    assert (found.countries[123].names["en"], found.types[12].names["en"]) == (
         "Nepala",
         "Deluge",
     )
@@ -293,7 +288,7 @@ async def test_pages_are_stored_before_the_next_is_requested(
         server.before = look
         done: list[int] = []
         async with RemoteServer(server.base_url, TOKEN) as remote:
-            await target._synchronizer(remote, lambda each, _: done.append(each)).run()
+            await target.run(remote, SyncOptions(), lambda each, _: done.append(each))
         assert (early, done[:4], done[-1]) == ([], [10, 20, 30, 35], 90)
 
 

@@ -6,13 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from fieldgate.db import DataVersions
 from fieldgate.events.sync.reference_sync import MAX_REFERENCE_RECORDS
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.schemas import PROFILE_FIELDS
-from fieldgate.reference.store import ReferenceStore
+from tests.data.reference import reference_data
 from tests.events.sync.conftest import SyncTarget
 from tests.events.sync.live_system import LiveSystem, live_record
 
@@ -46,15 +44,10 @@ NEPAL = {
 }  # fmt: skip
 
 
-async def _reference_data(target: SyncTarget) -> ReferenceData:
-    return await ReferenceStore(target.database, DataVersions(target.database)).current()
-
-
 async def test_full_record_of_a_country(target: SyncTarget) -> None:
     system = CountrySystem([live_record(1)], [NEPAL])
     await target.sync(system.transport())
-    reference_data = await _reference_data(target)
-    shown = json.loads(reference_data.full_country_json(Language.FRENCH, 123))
+    shown = json.loads(reference_data(target.database_url).full_country_json(Language.FRENCH, 123))
     wanted = {name: NEPAL[name] for name in PROFILE_FIELDS if name not in ("links", "website")}
     assert {name: shown[name] for name in wanted} == wanted
     assert shown["links"] == [{"title": "Map", "url": "https://map.example", "id": 4}]
@@ -64,37 +57,37 @@ async def test_full_record_of_a_country(target: SyncTarget) -> None:
 
     system.countries = [{**NEPAL, "phone": None, "inform_score": 5.2}]
     await target.sync(system.transport())
-    shown = json.loads((await _reference_data(target)).full_country_json(Language.ENGLISH, 123))
+    shown = json.loads(reference_data(target.database_url).full_country_json(Language.ENGLISH, 123))
     assert (shown["phone"], shown["inform_score"], shown["city_code"]) == (None, "5.2", "44600")
 
 
 async def test_endless_list_is_refused(target: SyncTarget) -> None:
-    before = await _reference_data(target)
+    before = reference_data(target.database_url)
     names = (f"Country {number}" for number in range(MAX_REFERENCE_RECORDS + 1_000))
     system = CountrySystem(
         [live_record(1)], [{"id": 1000 + id_, "name": name} for id_, name in enumerate(names)]
     )
     with pytest.raises(RemoteError, match="country/ has more than 5000 records"):
         await target.sync(system.transport())
-    assert (await _reference_data(target)).countries.keys() == before.countries.keys()
+    assert reference_data(target.database_url).countries.keys() == before.countries.keys()
 
 
 async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> None:
     everything = [
         {"id": id_, "name": country.names["en"], "record_type": country.record_type}
-        for id_, country in (await _reference_data(target)).countries.items()
+        for id_, country in reference_data(target.database_url).countries.items()
     ]
     system = CountrySystem(
         [live_record(1)], [each for each in everything if each["id"] not in (14, 27)]
     )
     await target.sync(system.transport())
-    countries = (await _reference_data(target)).countries
+    countries = reference_data(target.database_url).countries
     assert [id_ for id_, country in countries.items() if not country.is_listed] == [14, 27]
     assert countries[14].names["en"] == "Afghanistan", "still known by id"
 
     system.countries = [each for each in everything if each["id"] != 27]
     await target.sync(system.transport())
-    countries = (await _reference_data(target)).countries
+    countries = reference_data(target.database_url).countries
     assert [id_ for id_, country in countries.items() if not country.is_listed] == [27]
 
 
@@ -104,7 +97,7 @@ async def test_list_with_few_countries_is_not_followed(
 ) -> None:
     """It is a fault of the server."""
     await target.sync(CountrySystem([live_record(1)], [NEPAL for _ in listed]).transport())
-    countries = (await _reference_data(target)).countries
+    countries = reference_data(target.database_url).countries
     assert all(country.is_listed for country in countries.values())
 
 
@@ -120,7 +113,7 @@ async def test_fields_that_only_countries_in_events_have(target: SyncTarget) -> 
         [live_record(1, countries=[in_event], countries_for_preview=[{"id": 123}])], [NEPAL]
     )
     await target.sync(system.transport())
-    country = (await _reference_data(target)).countries[123]
+    country = reference_data(target.database_url).countries[123]
     assert country.average_household_size == 4.6
     assert (country.names["en"], country.region, country.is_listed) == ("Nepal", 2, True), (
         "the list wins"
@@ -129,6 +122,6 @@ async def test_fields_that_only_countries_in_events_have(target: SyncTarget) -> 
 
     in_event["average_household_size"] = "4.70"
     await target.sync(system.transport())
-    assert (await _reference_data(target)).countries[123].average_household_size == 4.7, (
+    assert reference_data(target.database_url).countries[123].average_household_size == 4.7, (
         "the event did not change"
     )

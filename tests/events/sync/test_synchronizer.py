@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from fieldgate.db import DataVersions
 from fieldgate.events.event_writer import BulkWriteResult
-from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service
+from tests.data.events import delete_events, load_events, stored_event
+from tests.data.reference import reference_data
 from tests.events.event_service import START, make_event
-from tests.events.stored_events import delete_events, stored_event
 from tests.events.sync.conftest import LISTED_EVENTS, SOURCE_EVENTS, SyncTarget, serve, transport_to
 from tests.events.sync.live_system import LiveSystem, live_record
 
@@ -42,7 +40,7 @@ async def test_copy_of_another_instance(
     assert report.events == BulkWriteResult(created=len(LISTED_EVENTS))
     assert (report.since, report.resumed, target.failures) == (None, False, [])
     ids = [event.id for event in LISTED_EVENTS[-8:]]
-    async with serve(target.database) as copy:
+    async with serve(target) as copy:
         assert await all_records(copy, ids) == await all_records(source, ids)
 
     # The second run pulls nothing, the third only what changed.
@@ -59,7 +57,7 @@ async def test_copy_of_another_instance(
     await source.request("DELETE", "/api/v2/event/1/", headers=headers)
     third = await target.sync(transport_to(source), token)
     assert third.events == BulkWriteResult(created=1, changed=1, deleted=1)
-    async with serve(target.database) as copy:
+    async with serve(target) as copy:
         assert await all_records(copy, [200, 300]) == await all_records(source, [200, 300])
         assert (await copy.get("/api/v2/event/1/")).status_code == 404
 
@@ -79,14 +77,14 @@ async def test_merged_and_hidden_events_leave_the_lists(
             "PUT", f"/api/v2/event/{id_}/", json={**record, **change}, headers=headers
         )
     assert (await target.sync(transport_to(source))).events == BulkWriteResult(changed=1, deleted=1)
-    merged = await stored_event(target.store, 1)
+    merged = stored_event(target.database_url, 1)
     assert merged is not None
-    assert (merged.parent_event, await stored_event(target.store, 3)) == (2, None)
+    assert (merged.parent_event, stored_event(target.database_url, 3)) == (2, None)
 
     await target.sync(transport_to(source), token)
-    assert (await stored_event(target.store, 3)) is not None
+    assert stored_event(target.database_url, 3) is not None
     await target.sync(transport_to(source), full=True)
-    assert (await stored_event(target.store, 3)) is not None, (
+    assert stored_event(target.database_url, 3) is not None, (
         "an event pulled with a token stays, although the public cannot see it"
     )
 
@@ -95,23 +93,21 @@ async def test_run_without_a_token_keeps_reports_that_are_not_public(
     source: Service, target: SyncTarget
 ) -> None:
     await target.sync(transport_to(source), await source.create_token(is_superuser=True))
-    stored = await stored_event(target.store, 107)
+    stored = stored_event(target.database_url, 107)
     assert stored is not None
     assert len(stored.field_reports) == 2
     await target.sync(transport_to(source))
-    assert await stored_event(target.store, 107) == stored
+    assert stored_event(target.database_url, 107) == stored
 
 
 async def test_label_of_demo_events_follows_the_source(source: Service, target: SyncTarget) -> None:
-    store = EventStore(source.database, source.data_versions)
-    await delete_events(store, [event.id for event in SOURCE_EVENTS])
+    await delete_events(source, [event.id for event in SOURCE_EVENTS])
     for is_demo in (True, False):
-        await store.upsert([make_event(1)], is_demo=is_demo)
+        await load_events(source, [make_event(1)], is_demo=is_demo, replaces_demo=not is_demo)
         await target.sync(transport_to(source), full=True)
-        [copy] = await target.stored(1)
+        [copy] = target.stored(1)
         assert copy is not None
         assert copy.demo == is_demo
-        await store.delete_demo()
 
 
 async def test_since(source: Service, target: SyncTarget) -> None:
@@ -162,17 +158,17 @@ async def test_live_system(target: SyncTarget) -> None:
         f"event 2: glide: “{'x' * 30}” is not valid. Enter text of at most 18 characters.",
         "record 'three': id: A whole number is needed.",
     ]
-    stored = await stored_event(target.store, 1)
+    stored = stored_event(target.database_url, 1)
     assert stored is not None
     flood = dict.fromkeys(("en", "fr", "ar"), "Flood")
     assert (stored.name, stored.summary) == ({"es": "Inundación", **flood}, {"es": "Mucho"}), (
         "as shown by the source"
     )
     assert (stored.countries, stored.dtype) == ((123, 9001), 99)
-    reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
-    assert reference_data.countries[9001].is_deprecated
-    assert reference_data.countries[123].average_household_size == 4.6
-    assert reference_data.countries[123].names["ar"], "translations missing there are kept"
+    countries = reference_data(target.database_url).countries
+    assert countries[9001].is_deprecated
+    assert countries[123].average_household_size == 4.6
+    assert countries[123].names["ar"], "translations missing there are kept"
     again = await target.sync(system.transport())
     assert (again.since, again.events) == (None, BulkWriteResult(unchanged=31, failed=2)), (
         "it cannot list changes"
@@ -180,7 +176,7 @@ async def test_live_system(target: SyncTarget) -> None:
 
 
 async def test_failed_events_are_requested_again(source: Service, target: SyncTarget) -> None:
-    await target.store.upsert([make_event(999, slug="south-sudan")])
+    await load_events(target.database_url, [make_event(999, slug="south-sudan")])
     first = await target.sync(transport_to(source))
     taken = "event 102: slug: Another event already has the slug south-sudan."
     assert (first.events.failed, target.failures) == (1, [taken])
@@ -192,7 +188,8 @@ async def test_failed_events_are_requested_again(source: Service, target: SyncTa
         "only the failed event is requested, and reported each time"
     )
     assert target.failures == [taken, taken]
-    await delete_events(target.store, [999])
+    async with serve(target) as copy:
+        await delete_events(copy, [999])
     third = await target.sync(transport_to(source))
     assert (third.since is None, third.events) == (False, BulkWriteResult(created=1))
     assert (await target.state()).failing == ()
