@@ -14,12 +14,10 @@ from fieldgate_client.walk import Walk, WalkOptions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.db import DataVersions
-from fieldgate.events.store import EventStore
 from tests.client.changing_list import ChangingList
 from tests.conftest import BASE_URL, StartService
+from tests.data.events import delete_events, load_events
 from tests.events.event_service import make_event
-from tests.events.stored_events import delete_events
 
 PAGE_SIZES = (1, 2, 7, 50, 1000)
 
@@ -246,17 +244,15 @@ async def test_events_that_are_written_between_pages(
     """What stays is returned once, while others are created and deleted before each of the first twelve pages."""
     staying = range(1, 31)
     async with start() as service:
-        store, written = (
-            EventStore(service.database, DataVersions(service.database)),
-            iter(range(31, 43)),
-        )
-        await store.upsert([make_event(id_, dtype=12) for id_ in range(1, 41)])
+        written = iter(range(31, 43))
+        await load_events(service, [make_event(id_, dtype=12) for id_ in range(1, 41)])
 
         class WritesFirst(httpx.ASGITransport):
             async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
                 for number in islice(written, 1):
-                    await store.upsert([make_event(number + 10, dtype=12, num_affected=number % 7)])
-                    await delete_events(store, [number])
+                    added = make_event(number + 10, dtype=12, num_affected=number % 7)
+                    await load_events(service, [added])
+                    await delete_events(service, [number])
                 return await super().handle_async_request(request)
 
         options = ConnectionOptions(transport=WritesFirst(service.app))

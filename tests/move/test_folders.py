@@ -9,8 +9,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, files
 from fieldgate.cli.output import ignore_progress
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.events.store import EventStore
+from fieldgate.db import AsyncDatabase
 from fieldgate.move.event_mover import move_events
 from fieldgate.move.folder import FolderSource
 from fieldgate.move.folder_writer import FolderWriter
@@ -19,6 +18,7 @@ from fieldgate.move.plan import MoveAction
 from fieldgate.move.run import move as run_move
 from fieldgate.move.source_assets import MAX_ROWS, MoveError
 from fieldgate.settings import Settings
+from tests.data.events import load_events, stored_event
 from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
 from tests.move.places import CONTENT, Place, actions, move, places
@@ -39,9 +39,7 @@ async def test_out_and_in_again(database_url: str, tmp_path: Path) -> None:
     async with places(tmp_path, source_url=database_url) as (source, target):
         uids = await furnish(source)
         await source.request("POST", "teams/", {"name": "WASH"})
-        await EventStore(source.service.database, source.service.data_versions).upsert(
-            [make_event(1)]
-        )
+        await load_events(source.service, [make_event(1)])
         headers = {"Authorization": f"Token {source.tokens['amina']}"}
         upload = await source.service.client.post(
             "/api/v2/assets/",
@@ -57,9 +55,7 @@ async def test_out_and_in_again(database_url: str, tmp_path: Path) -> None:
         assert [each["name"] for each in (await target.request("GET", "teams/"))["results"]] == [
             "WASH"
         ]
-        event = await EventStore(target.service.database, target.service.data_versions).find(1)
-        assert event is not None
-        assert event.event == make_event(1)
+        assert stored_event(target.service, 1) == make_event(1)
         for name, uid in uids.items():
             assert await target.record(uid) == await source.record(uid), name
             if name != "collection":
@@ -113,14 +109,10 @@ async def test_teams(tmp_path: Path) -> None:
 
 async def test_events(tmp_path: Path) -> None:
     async with places(tmp_path, "amina") as (source, target):
-        stores = [
-            EventStore(each.service.database, DataVersions(each.service.database))
-            for each in (source, target)
-        ]
         events = [make_event(number) for number in range(1, 4)]
-        await stores[0].upsert(events)
+        await load_events(source.service, events)
         own = make_event(2, name={"en": "Changed here"})
-        await stores[1].upsert([own])
+        await load_events(target.service, [own])
         folder = await write(source, tmp_path / "out")
         for is_dry_run in (True, False):
             created, notes = await move_events(
@@ -130,8 +122,8 @@ async def test_events(tmp_path: Path) -> None:
                 2,
                 ["Events that are here already, and stay as they are: 1."],
             )
-        found = [await stores[1].find(number) for number in (1, 2, 3)]
-        assert [each and each.event for each in found] == [events[0], own, events[2]]
+        found = [stored_event(target.service, id_) for id_ in (1, 2, 3)]
+        assert found == [events[0], own, events[2]]
 
 
 async def test_events_that_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
@@ -152,9 +144,7 @@ async def test_one_user(tmp_path: Path) -> None:
     async with places(tmp_path) as (source, target):
         await source.create(name="A", asset_type="empty")
         uid = await source.create(name="B", asset_type="empty", by="omar")
-        await EventStore(source.service.database, DataVersions(source.service.database)).upsert(
-            [make_event(1)]
-        )
+        await load_events(source.service, [make_event(1)])
         folder = await write(source, tmp_path / "out", source.ids["omar"])
         assert set(await move(target, folder)) == {uid}
         assert list(folder.read_events()) == []

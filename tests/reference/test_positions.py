@@ -4,21 +4,19 @@ from typing import Any
 
 import pytest
 
-from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.reference.positions import country_position, packaged_positions
 from fieldgate.reference.reference_data import Country
-from fieldgate.reference.store import ReferenceStore
+from tests.data.reference import reference_data
 
 
 def country(**fields: Any) -> Country:
     return Country(id=123, names={"en": "Nepal"}, iso3="NPL", **fields)
 
 
-async def test_all_countries_have_a_point(database: AsyncDatabase) -> None:
-    reference_data = await ReferenceStore(database, DataVersions(database)).current()
+def test_all_countries_have_a_point(database_url: str) -> None:
     missing = {
         each.iso3
-        for each in reference_data.countries.values()
+        for each in reference_data(database_url).countries.values()
         if each.iso3 and not country_position(each)
     }
     assert missing == {"ATA", "BVT"}, "nobody lives in Antarctica and on Bouvet Island"

@@ -4,12 +4,15 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy import update
 
 from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.reference.tables import countries
 from tests.conftest import BASE_URL, Service, StartService
+from tests.data.reference import put_countries
+from tests.data.sql import write_sql
 
 COUNTRY, REGION, TYPE = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
 KEYS = {
@@ -62,7 +65,7 @@ async def test_list_and_detail_agree_in_every_language(
 
 
 async def test_national_societies(start: StartService) -> None:
-    countries = [
+    new = [
         Country(
             id=901, names={"en": "Newland"}, independent=True, society_names={"fr": "Croix-Rouge"}
         ),
@@ -74,9 +77,7 @@ async def test_national_societies(start: StartService) -> None:
         Country(id=905, names={"en": "Farland"}, independent=True),
     ]
     async with start() as service:
-        store = ReferenceStore(service.database, service.data_versions)
-        async with service.database.transaction() as connection:
-            await store.upsert(connection, Country, countries)
+        put_countries(service, new)
         societies = await _ids(service, COUNTRY, "is_nationalsociety=true")
         others = await _ids(service, COUNTRY, "is_nationalsociety=false")
         everything = await _ids(service, COUNTRY, "")
@@ -87,10 +88,10 @@ async def test_national_societies(start: StartService) -> None:
 
 async def test_country_that_is_not_listed_is_found_by_id(start: StartService) -> None:
     async with start() as service:
-        store = ReferenceStore(service.database, service.data_versions)
         before = (await service.get(COUNTRY)).headers["ETag"]
-        async with service.database.transaction() as connection:
-            await store.list_only(connection, [14, 123])
+        with write_sql(service, "reference") as connection:
+            others = countries.c.id.not_in([14, 123])
+            connection.execute(update(countries).where(others).values(is_listed=False))
         assert await _ids(service, COUNTRY, "") == [14, 123]
         assert await _ids(service, COUNTRY, "id=27") == []
         assert (await service.get(f"{COUNTRY}27/")).json()["name"] == "Bangladesh"

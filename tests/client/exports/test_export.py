@@ -19,9 +19,9 @@ from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.errors import FieldgateError, InvalidRequest
 from fieldgate_client.exports.output_file import OutputFile
 
-from fieldgate.events.store import EventStore
 from tests.client.record_server import EVENTS, RecordServer
 from tests.conftest import BASE_URL, Service, StartService
+from tests.data.events import load_events
 from tests.events.event_service import INDIA, NEPAL, make_event
 
 FORMATS = ["ndjson", "csv", "xlsx", "parquet", "geojson"]
@@ -218,7 +218,7 @@ async def _load(service: Service) -> None:
         make_event(number, countries=(INDIA, NEPAL) if number == 30 else (NEPAL,))
         for number in range(1, 31)
     ]
-    await EventStore(service.database, service.data_versions).upsert(events)
+    await load_events(service, events)
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
