@@ -109,6 +109,11 @@ def test_link(data: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "This account already belongs to another user here." in done.stderr
     assert link("nobody", "8").returncode == 1
+    done = run_command("user", "create", "robot", "--owner", "amina", data=data)
+    assert done.returncode == 0, done.stderr
+    done = link("robot", "8")
+    assert done.returncode == 1
+    assert "This user is disabled, or a service account." in done.stderr
     assert run_command("user", "disable", "omar", data=data).returncode == 0
     done = link("omar", "8")
     assert done.returncode == 1

@@ -18,10 +18,10 @@ from fieldgate.http.operations import Routes
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.http.response.responses import HTML_CSP
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import AuthMethod, Scope
+from fieldgate.identity import Scope
 from fieldgate.web.json_html import render_json
 from tests.conftest import BASE_URL, Service, StartService
-from tests.data.accounts import PASSWORD, create_session
+from tests.data.accounts import PASSWORD, create_session, is_revoked
 from tests.web.page_client import PageClient
 
 LIST = "/api/v2/permissions/"
@@ -161,7 +161,7 @@ async def test_login_and_logout(service: Service) -> None:
     assert (
         username not in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
     )
-    assert await service.store.find_token_holder(cookie.split("=")[1], AuthMethod.SESSION) is None
+    assert is_revoked(service, cookie.split("=")[1])
 
 
 async def test_session_cookie_is_secure_behind_https(start: StartService) -> None:

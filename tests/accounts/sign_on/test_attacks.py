@@ -22,7 +22,6 @@ from joserfc.jwk import KeySet, OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from fieldgate.accounts.sign_on import oidc_client
-from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.identity import csrf_token
 from fieldgate.providers import Provider
 from fieldgate.settings import LOOPBACK
@@ -44,7 +43,7 @@ from tests.accounts.sign_on.stand_in_provider import (
 from tests.accounts.sign_on.test_linking import link_on_page
 from tests.accounts.sign_on.test_login import NOT_BEGUN, NOT_VALID
 from tests.conftest import BASE_URL, StartService
-from tests.data.accounts import PASSWORD, find_user
+from tests.data.accounts import PASSWORD, find_user, identity_of
 from tests.web.page_client import visible_text
 
 UNREACHABLE = "Red Cross account cannot be reached. Try again in a moment."
@@ -262,16 +261,8 @@ async def test_takeover_by_address_or_name(sign_on: StartSignOn, provider: Stand
         answer = await browser.log_in()
         assert answer.status_code == 409
         assert browser.session == ""
-        assert (
-            await IdentityStore(browser.service.database).find_user(
-                provider.issuer, provider.subject
-            )
-            is None
-        )
-        assert (
-            await IdentityStore(browser.service.database).find_user(provider.issuer, str(user_id))
-            is None
-        )
+        for subject in (provider.subject, str(user_id)):
+            assert identity_of(browser.service, provider.issuer, subject) is None
 
 
 async def test_disabled_user(sign_on: StartSignOn) -> None:

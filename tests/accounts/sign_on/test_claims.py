@@ -2,13 +2,11 @@
 
 import pytest
 
-from fieldgate.accounts.sign_on.identities import IdentityStore
-from fieldgate.identity import OPERATOR
 from tests.accounts.sign_on.conftest import StartSignOn, user_id_of
 from tests.accounts.sign_on.sign_on_browser import SignOnBrowser
 from tests.accounts.sign_on.stand_in_provider import StandInProvider
 from tests.conftest import Service
-from tests.data.accounts import PASSWORD, create_token
+from tests.data.accounts import PASSWORD, create_token, link_identity
 
 
 async def create_team(service: Service, name: str, owner: str) -> str:
@@ -178,9 +176,7 @@ async def test_a_superuser_stays_one(sign_on: StartSignOn, provider: StandInProv
     """The last superuser, too, whom no claim can lock out."""
     async with sign_on(ifrc_claim="ifrc") as browser:
         _, user_id = await browser.service.create_user("sara", is_superuser=True, is_ifrc=True)
-        await IdentityStore(browser.service.database).link(
-            user_id, provider.issuer, provider.subject, by=OPERATOR
-        )
+        link_identity(browser.service, user_id, provider.issuer, provider.subject)
         provider.claims = {"is_superuser": False}
         assert (await browser.log_in()).status_code == 303
         me = await browser.me()

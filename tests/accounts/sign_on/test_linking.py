@@ -5,16 +5,11 @@ import re
 
 import pytest
 
-from fieldgate.accounts.sign_on.identities import IdentityStore
-from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.errors import Conflict, NotFound
-from fieldgate.identity import OPERATOR
 from fieldgate.settings import PasswordLogin
 from tests.accounts.sign_on.conftest import StartSignOn, configured, user_id_of
 from tests.accounts.sign_on.sign_on_browser import SignOnBrowser, error_on
 from tests.accounts.sign_on.stand_in_provider import StandInProvider
-from tests.data.accounts import PASSWORD
+from tests.data.accounts import PASSWORD, link_identity
 from tests.web.page_client import PageClient, csrf_token_in, visible_text
 
 ACCOUNT = "/account/"
@@ -109,8 +104,7 @@ async def test_removing_an_account_ends_its_sessions(
     others = (configured(provider, id="other", issuer="http://127.0.0.1:1/other"),)
     async with sign_on(others=others) as browser:
         _, user_id = await browser.service.create_user("amina")
-        identities = IdentityStore(browser.service.database)
-        await identities.link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        link_identity(browser.service, user_id, provider.issuer, provider.subject)
         await browser.log_in_with_password("amina", PASSWORD)
         through_provider, of_omar = browser.another(), browser.another()
         await through_provider.log_in()
@@ -139,9 +133,7 @@ async def test_removing_an_account_may_end_the_own_session(
 ) -> None:
     async with sign_on() as browser:
         _, user_id = await browser.service.create_user("amina")
-        await IdentityStore(browser.service.database).link(
-            user_id, provider.issuer, provider.subject, by=OPERATOR
-        )
+        link_identity(browser.service, user_id, provider.issuer, provider.subject)
         await browser.log_in()
         page = await browser.get(ACCOUNT)
         assert (
@@ -178,9 +170,7 @@ async def test_an_account_at_a_provider_that_is_not_configured_does_not_count(
     async with sign_on() as browser:
         await browser.log_in()
         user_id = await user_id_of(browser.service, "amina")
-        await IdentityStore(browser.service.database).link(
-            user_id, "https://old.example", "7", by=OPERATOR
-        )
+        link_identity(browser.service, user_id, "https://old.example", "7")
         usable, old = await browser.identities()
         answer = await browser.submit(ACCOUNT, "unlink", {"id": str(usable["id"])})
         assert (answer.status_code, LAST_ONE in visible_text(answer.text)) == (400, True)
@@ -196,9 +186,7 @@ async def test_a_password_that_is_of_no_use_does_not_count(
 ) -> None:
     async with sign_on({"password_login": PasswordLogin(value)}) as browser:
         _, user_id = await browser.service.create_user("amina")
-        await IdentityStore(browser.service.database).link(
-            user_id, provider.issuer, provider.subject, by=OPERATOR
-        )
+        link_identity(browser.service, user_id, provider.issuer, provider.subject)
         await browser.log_in()
         [identity] = await browser.identities()
         answer = await browser.submit(ACCOUNT, "unlink", {"id": str(identity["id"])})
@@ -250,13 +238,20 @@ async def test_an_account_belongs_to_one_user(sign_on: StartSignOn) -> None:
         assert await other.identities() == []
 
 
-async def test_linking_at_the_same_moment(database: AsyncDatabase) -> None:
+async def test_linking_at_the_same_moment(sign_on: StartSignOn) -> None:
     """One user gets the account; the others learn why they do not."""
-    accounts, store = AccountStore(database, DataVersions(database)), IdentityStore(database)
-    ids = [await accounts.create_user(NewUser(username=f"user_{number}")) for number in range(8)]
-    links = (store.link(user_id, "https://login.example", "7", by=OPERATOR) for user_id in ids)
-    results = await asyncio.gather(*links, return_exceptions=True)
-    assert [type(each) for each in results if each is not None] == [Conflict] * 7
+    async with sign_on() as browser:
+        others = [browser.another() for _ in range(4)]
+        for number, other in enumerate(others):
+            await browser.service.create_user(f"user_{number}")
+            await other.log_in_with_password(f"user_{number}", PASSWORD)
+        links = [await link_on_page(other) for other in others]
+        answers = await asyncio.gather(
+            *(other.log_in(link) for other, link in zip(others, links, strict=True))
+        )
+        assert sorted(answer.status_code for answer in answers) == [303, 409, 409, 409]
+        linked = [await other.identities() for other in others]
+        assert sorted(map(len, linked)) == [0, 0, 0, 1]
 
 
 async def test_an_account_that_cannot_log_in_cannot_be_linked(sign_on: StartSignOn) -> None:
@@ -273,9 +268,7 @@ async def test_provider_that_is_not_configured_any_more(
     """People see what they had, and can remove it."""
     async with sign_on() as browser:
         _, user_id = await browser.service.create_user("omar")
-        await IdentityStore(browser.service.database).link(
-            user_id, "https://old.example", "<b>7</b>", by=OPERATOR
-        )
+        link_identity(browser.service, user_id, "https://old.example", "<b>7</b>")
         await browser.log_in_with_password("omar", PASSWORD)
         page = await browser.get(ACCOUNT)
         assert "https://old.example" in page.text
@@ -308,29 +301,6 @@ async def test_the_same_subject_at_another_issuer_is_another_person(
             await eve.log_in("/login/other/")
             assert (await eve.me())["username"] == "eve"
             assert (await browser.me())["username"] == "amina"
-
-
-async def test_who_cannot_be_linked(sign_on: StartSignOn, provider: StandInProvider) -> None:
-    async with sign_on() as browser:
-        store = IdentityStore(browser.service.database)
-        _, owner = await browser.service.create_user("omar")
-        _, robot = await browser.service.create_user("robot", owner_id=owner)
-        _, disabled = await browser.service.create_user("sara")
-        _, _ = await browser.service.create_user("root", is_superuser=True)
-        await browser.service.request(
-            "PATCH", "/api/v2/users/sara/", json={"is_active": False}, auth=("root", PASSWORD)
-        )
-        for user_id in (robot, disabled):
-            with pytest.raises(NotFound):
-                await store.link(user_id, provider.issuer, provider.subject, by=OPERATOR)
-        await store.link(owner, provider.issuer, provider.subject, by=OPERATOR)
-        with pytest.raises(Conflict):
-            await store.link(
-                await user_id_of(browser.service, "root"),
-                provider.issuer,
-                provider.subject,
-                by=OPERATOR,
-            )
 
 
 async def test_links_are_in_the_log(sign_on: StartSignOn) -> None:

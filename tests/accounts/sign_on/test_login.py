@@ -8,9 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fieldgate.accounts.sign_on.identities import IdentityStore
 from fieldgate.db import now
-from fieldgate.identity import OPERATOR
 from tests.accounts.sign_on.conftest import StartSignOn, configured
 from tests.accounts.sign_on.sign_on_browser import (
     CALLBACK,
@@ -21,7 +19,7 @@ from tests.accounts.sign_on.sign_on_browser import (
 )
 from tests.accounts.sign_on.stand_in_provider import CLIENT_ID, StandInProvider, signing_key
 from tests.conftest import BASE_URL, StartService
-from tests.data.accounts import PASSWORD, find_user
+from tests.data.accounts import PASSWORD, find_user, link_identity
 from tests.web.page_client import visible_text
 
 NOT_VALID = "The answer of the provider is not valid, or too old. Log in again."
@@ -272,8 +270,7 @@ async def test_strangers_get_no_account_unless_that_is_configured(
         # The operator needs the subject to link the account, and some providers show it nowhere.
         assert f"{provider.issuer} {provider.subject!r}" in caplog.text
         _, user_id = await browser.service.create_user("amina")
-        store = IdentityStore(browser.service.database)
-        await store.link(user_id, provider.issuer, provider.subject, by=OPERATOR)
+        link_identity(browser.service, user_id, provider.issuer, provider.subject)
         assert (await browser.log_in()).status_code == 303
         assert (await browser.me())["username"] == "amina"
 
