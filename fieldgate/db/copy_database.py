@@ -60,10 +60,10 @@ def copy_database(
         if not state_of(reader).is_usable:
             raise CopyError("The source does not have the schema of this release.")
         versions = _versions(reader)
-        if target_file is not None:
-            remove_marker(target_file)  # it is going to be another database
         with begin_write(open_engine(target_url)) as writer:
             _prepare_target(writer, tables)
+            if target_file is not None:
+                remove_marker(target_file)  # it is going to be another database
             counts = _copy_tables(reader, writer, tables, on_progress, on_step)
             _raise_versions(writer)
             if writer.dialect.name == "postgresql":
