@@ -1,15 +1,17 @@
 """Shared assets over HTTP: what they show, and permissions revoked while they are used."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from fieldgate.assets import authorization
-from fieldgate.assets.store import AssetStore
+from fieldgate.assets.tables import assets, assignments
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld
 from tests.conftest import BASE_URL, StartService
+from tests.data.sql import write_sql
+from tests.databases import wait_for_locks
 from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import xlsx
 
@@ -43,9 +45,7 @@ async def test_asset_shows_status_and_permissions(start: StartService) -> None:
         assert "effective_permissions" not in listed[0]
 
 
-async def test_permission_revoked_during_request(
-    start: StartService, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_permission_revoked_during_request(start: StartService, database_url: str) -> None:
     """Permissions are checked again after the asset is locked."""
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
@@ -53,29 +53,18 @@ async def test_permission_revoked_during_request(
         collection = await world.create_asset(owner, "collection")
         thing = await world.create_asset(owner, "survey", collection)
         await world.grant(editor, collection, "change_asset")
-        find = AssetStore.find
-
-        async def revoke_then_find(*arguments: Any) -> Any:
-            # On PostgreSQL in another transaction that commits before we lock; SQLite has one writer.
-            if not service.database.is_sqlite:
-                await world.revoke(editor, thing, "change_asset")
-            return await find(*arguments)
-
-        monkeypatch.setattr(AssetStore, "find", revoke_then_find)
-        if service.database.is_sqlite:
-            to = authorization.AssetAuthorizer.authorize
-
-            async def authorize_then_revoke(*arguments: Any) -> Any:
-                found = await to(*arguments)
-                await world.revoke(editor, thing, "change_asset")
-                return found
-
-            monkeypatch.setattr(authorization.AssetAuthorizer, "authorize", authorize_then_revoke)
-        answer = await service.request(
-            "PATCH", thing.path, headers=editor.headers, json={"name": "Mine"}
-        )
-        assert answer.status_code == 403
-        monkeypatch.undo()
+        change = service.request("PATCH", thing.path, headers=editor.headers, json={"name": "Mine"})
+        with write_sql(service, "assets") as holder:
+            holder.execute(assets.select().where(assets.c.id == thing.id).with_for_update())
+            task = asyncio.create_task(change)
+            if database_url.startswith("sqlite"):
+                await asyncio.wait([task], timeout=0.3)
+                assert not task.done()
+            else:
+                await wait_for_locks(service, [task])
+            revoked = assignments.c.permission == "change_asset"
+            holder.execute(assignments.delete().where(revoked))
+        assert (await task).status_code == 403
         assert (await service.get(thing.path, headers=owner.headers)).json()["name"] == "survey 1"
 
 

@@ -439,13 +439,23 @@ async def test_account_is_created_while_the_owner_is_disabled(owners: Owners) ->
 
 async def test_owners_by_name(owners: Owners) -> None:
     """Several teams can have the same name."""
-    find = owners.service.store.find_owners
-    assert [await find(name) for name in ("AMINA", "team:team 0", f"team:{owners.team.uid}", "nobody", "team:x")] == [
-        [owners.amina.id], [owners.team.id], [owners.team.id], [], [],
-    ]  # fmt: skip
-    twin = (await owners.send(owners.lucia, "POST", TEAMS, {"name": "Team 0"})).json()["uid"]
-    assert (len(await find("team:Team 0")), len(await find(f"team:{twin}"))) == (2, 1)
-    assert await find(f"team:{owners.amina.username}") == []
+    names = {
+        "AMINA": owners.amina.id,
+        "team:team 0": owners.team.id,
+        f"team:{owners.team.uid}": owners.team.id,
+        "nobody": None,
+        "team:x": None,
+        "team:amina": None,
+    }
+    for number, (name, owner_id) in enumerate(names.items()):
+        done = await owners.run("create", f"bot{number}", "--owner", name)
+        assert done.exit_code == (0 if owner_id else 1), done.output
+        row = find_user(owners.service, f"bot{number}")
+        assert (row and row.owner_id) == owner_id
+    answer = await owners.send(owners.lucia, "POST", TEAMS, {"name": "Team 0"})
+    twin = answer.json()["uid"]
+    assert (await owners.run("create", "unclear", "--owner", "team:Team 0")).exit_code == 1
+    assert (await owners.run("create", "clear", "--owner", f"team:{twin}")).exit_code == 0
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)

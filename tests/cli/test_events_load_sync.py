@@ -17,14 +17,13 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.cli.output import PROGRESS_SECONDS_VARIABLE
-from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.log import log
-from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
-from fieldgate.events.store import EventStore
-from tests.data.sql import read_sql
+from fieldgate.events.tables import events as events_table
+from tests.data.events import load_events, stored_event
+from tests.data.sql import all_rows, read_sql
+from tests.databases import create_database
 from tests.events.event_service import make_event
-from tests.events.stored_events import stored_event
 from tests.events.sync.go_server import GoServer, go_event
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
@@ -138,17 +137,15 @@ def test_load_says_which_events_are_not_public(tmp_path: Path) -> None:
 
 async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
     assert run_command("migrate", data=tmp_path / "data").returncode == 0
-    database = AsyncDatabase(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
-    store = EventStore(database, DataVersions(database))
-    await store.upsert([make_event(1), make_event(2)], is_demo=True)
+    database = f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}"
+    await load_events(database, [make_event(1), make_event(2)], is_demo=True)
     status, _, errors = run_load(tmp_path, "-", stdin=encode(record(1)).decode())
     assert status == 1
     assert errors == "Error: This database has demo events. Delete them with --replace-demo.\n"
     status, output, _ = run_load(tmp_path, "-", "--replace-demo", stdin=encode(record(1)).decode())
     assert status == 0
     assert output.startswith("deleted 2 demo events\ncreated 1, changed 0, unchanged 0, failed 0\n")
-    assert not await store.has_demo()
-    await database.close()
+    assert kinds_of_events(database) == {"real"}
 
 
 @pytest.mark.parametrize(
@@ -163,15 +160,12 @@ async def test_load_refuses_demo_events(tmp_path: Path, content: str) -> None:
         status,
         "is a demo event, which is invented. To load demo events, use --demo." in errors,
     ) == (1, True)
-    database = AsyncDatabase(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
-    store = EventStore(database, DataVersions(database))
-    assert not await stored_event(store, 1)
+    database = f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}"
+    assert kinds_of_events(database) == set()
     assert run_load(tmp_path, "-", "--demo", stdin=start)[0] == 0
-    assert (await store.has_demo(), await store.has_real()) == (True, False)
-    await store.delete_demo()
-    await store.upsert([make_event(2)])
+    assert kinds_of_events(database) == {"demo"}
+    await load_events(database, [make_event(2)], replaces_demo=True)
     assert "This database has real events." in run_load(tmp_path, "-", "--demo", stdin=start)[2]
-    await database.close()
 
 
 def kill_after(count: int, command: list[Any], path: Path) -> None:
@@ -185,10 +179,14 @@ def kill_after(count: int, command: list[Any], path: Path) -> None:
 
 
 async def fill_database(folder: Path, events: list[Event], **options: bool) -> None:
-    database = AsyncDatabase(f"sqlite:///{folder / 'fieldgate.db'}")
-    await upgrade(database)
-    await EventStore(database, DataVersions(database)).upsert(events, **options)
-    await database.close()
+    database = f"sqlite:///{folder / 'fieldgate.db'}"
+    await create_database(database)
+    await load_events(database, events, **options)
+
+
+def kinds_of_events(database_url: str) -> set[str]:
+    rows = all_rows(database_url, select(events_table.c.is_demo).distinct())
+    return {"demo" if row.is_demo else "real" for row in rows}
 
 
 def many_events() -> list[Event]:
@@ -316,15 +314,13 @@ async def test_sync_errors(tmp_path: Path) -> None:
     assert demo.stderr == "Error: This database has demo events. Delete them with --replace-demo.\n"
 
 
-async def test_demo_events_are_created_and_replaced(
-    database: AsyncDatabase, database_url: str, tmp_path: Path
-) -> None:
+async def test_demo_events_are_created_and_replaced(database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
     assert re.fullmatch(r"created 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
-    store = EventStore(database, DataVersions(database))
-    assert (await store.has_demo(), await store.has_real()) == (True, False)
-    last = await stored_event(store, 2100)
+    assert kinds_of_events(database_url) == {"demo"}
+    last = stored_event(database_url, 2100)
+    assert last is not None
 
     again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
@@ -332,14 +328,14 @@ async def test_demo_events_are_created_and_replaced(
         again.stderr
         == "Error: This database already has demo events. Replace them with --replace.\n"
     )
-    assert await stored_event(store, 2100) == last
+    assert stored_event(database_url, 2100) == last
 
     done = run_command(
         "events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment
     )
     assert done.stdout.startswith("created 3 demo events in ")
-    assert len((await store.load_index())[1]) == 3
-    assert await stored_event(store, 4) is None
+    assert len(all_rows(database_url, select(events_table.c.id))) == 3
+    assert stored_event(database_url, 4) is None
     with read_sql(database_url) as connection:
         entries = connection.execute(
             select(log.c.action, log.c.credential, log.c.details).order_by(log.c.id)
@@ -351,15 +347,13 @@ async def test_demo_events_are_created_and_replaced(
 
 
 async def test_demo_events_are_refused_beside_real_events(
-    database: AsyncDatabase, database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path
 ) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     run_command("events", "demo", "1", data=tmp_path, environment=environment)
-    store = EventStore(database, DataVersions(database))
-    event = await stored_event(store, 1)
+    event = stored_event(database_url, 1)
     assert event is not None
-    await store.delete_demo()
-    await store.upsert([event])
+    await load_events(database_url, [event], replaces_demo=True)
     for options in ((), ("--replace",)):
         done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1
@@ -367,7 +361,7 @@ async def test_demo_events_are_refused_beside_real_events(
             done.stderr
             == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
         )
-    assert (await store.has_demo(), await store.has_real()) == (False, True)
+    assert kinds_of_events(database_url) == {"real"}
 
 
 OFTEN = {PROGRESS_SECONDS_VARIABLE: "0.01"}

@@ -17,10 +17,9 @@ from fieldgate.events.model import (
     Person,
     Visibility,
 )
-from fieldgate.events.store import EventStore
 from tests.conftest import BASE_URL, Service, StartService
+from tests.data.events import delete_events, load_events
 from tests.events.event_service import INDIA, NEPAL, START, make_event
-from tests.events.stored_events import delete_events
 from tests.web.page_client import PageClient, visible_text
 
 PATH = "/api/v2/event/"
@@ -119,13 +118,14 @@ HOSTILE = make_event(
 @pytest.fixture
 async def service(start: StartService) -> AsyncIterator[Service]:
     async with start() as running:
-        await EventStore(running.database, running.data_versions).upsert(
+        await load_events(
+            running,
             [
                 RICH,
                 HOSTILE,
                 make_event(3, parent_event=1, visibility=Visibility.MOVEMENT, name={"en": "Part"}),
                 make_event(4, name={"en": "Bare"}, countries=(), dtype=None),
-            ]
+            ],
         )
         yield running
 
@@ -237,7 +237,7 @@ async def test_mini_list(reader: PageClient) -> None:
 
 async def test_deleted_list(service: Service, reader: PageClient) -> None:
     assert "No emergency was deleted in this time." in await page_text(reader, f"{PATH}deleted/")
-    await delete_events(EventStore(service.database, service.data_versions), [4])
+    await delete_events(service, [4])
     assert "1 deleted emergency" in await page_text(reader, f"{PATH}deleted/")
     later = (START + timedelta(days=9_999)).date().isoformat()
     assert "No emergency was deleted in this time." in await page_text(

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fieldgate.events.store import EventStore
 from fieldgate.reference.reference_data import Country
-from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
+from tests.data.events import load_events
+from tests.data.reference import put_countries
 from tests.events.event_service import NEPAL, make_event
 from tests.web.page_client import PageClient, visible_text
 from tests.web.test_event_detail_page import XSS, assert_harmless
@@ -18,7 +18,6 @@ HOSTILE_COUNTRY = 9_000
 @pytest.fixture
 async def service(start: StartService) -> AsyncIterator[Service]:
     async with start() as running:
-        store = ReferenceStore(running.database, running.data_versions)
         country = Country(
             id=HOSTILE_COUNTRY,
             names={"en": XSS},
@@ -31,14 +30,14 @@ async def service(start: StartService) -> AsyncIterator[Service]:
                 "links": [{"title": XSS, "url": "https://example.org/a", "id": 1}, {"title": "", "url": "x", "id": 2}],
             },
         )  # fmt: skip
-        async with running.database.transaction() as connection:
-            await store.upsert(connection, Country, [country])
-        await EventStore(running.database, running.data_versions).upsert(
+        put_countries(running, [country])
+        await load_events(
+            running,
             [
                 make_event(1),
                 *(make_event(id_) for id_ in range(10, 22)),
                 make_event(2, countries=(HOSTILE_COUNTRY,), dtype=1, name={"en": XSS}),
-            ]
+            ],
         )
         yield running
 

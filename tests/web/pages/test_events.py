@@ -11,7 +11,6 @@ import pytest
 
 from fieldgate.events.model import Appeal, Event, Visibility
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import EventStore
 from fieldgate.i18n.languages import Language
 from fieldgate.settings import Settings
 from fieldgate.web.formatting import Formatter
@@ -23,6 +22,7 @@ from fieldgate.web.pages.event_filters import (
     first_day_of,
 )
 from tests.conftest import Service, run_service
+from tests.data.events import load_events
 from tests.events.event_service import INDIA, NEPAL, PATH, make_event
 from tests.web.page_client import PageClient, visible_text
 
@@ -81,7 +81,7 @@ EVENTS = [
 
 async def _serve(folder: Any, events: list[Event]) -> AsyncIterator[Service]:
     async with run_service(Settings(data=folder, access_log=False)) as service:
-        await EventStore(service.database, service.data_versions).upsert(events)
+        await load_events(service, events)
         yield service
 
 
@@ -427,7 +427,7 @@ BANNER = "These are demo data: the emergencies, figures and people are invented.
 
 async def test_demo_events_have_a_banner(events: Service, tmp_path: Any) -> None:
     async with run_service(Settings(data=tmp_path, access_log=False)) as demo:
-        await EventStore(demo.database, demo.data_versions).upsert(EVENTS, is_demo=True)
+        await load_events(demo, EVENTS, is_demo=True)
         for path in (
             "/",
             PATH,
@@ -444,7 +444,7 @@ async def test_page_works_under_a_path(tmp_path: Any) -> None:
         Settings(data=tmp_path, access_log=False, base_url="https://data.example.org/field"),
         base_url="https://data.example.org",
     ) as service:
-        await EventStore(service.database, service.data_versions).upsert(EVENTS)
+        await load_events(service, EVENTS)
         page = await open_page(service, "?regions__in=0")
         assert 'href="/field/api/v2/event/1/"' in page
         assert re.search(r'<use href="/field/static/[0-9a-f]+/world.svg#KEN"', page)

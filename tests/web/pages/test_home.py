@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from fieldgate.assets.search_query import parse_search
 from fieldgate.db import now
-from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from fieldgate.web.pages.home import asset_search
 from tests.conftest import Service, run_service
 from tests.data.accounts import create_token, find_user
+from tests.data.events import load_events
 from tests.events.event_service import NEPAL, make_event
 from tests.web.page_client import PageClient, visible_text
 
@@ -54,7 +54,7 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Servic
     async with run_service(
         Settings(data=tmp_path_factory.mktemp("home"), access_log=False)
     ) as service:
-        await EventStore(service.database, service.data_versions).upsert(made)
+        await load_events(service, made)
         yield service
 
 
