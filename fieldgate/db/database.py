@@ -35,6 +35,7 @@ from fieldgate.db.transactions import (
 
 READ_THREADS = 8  # of a process, which share the interpreter: more would not answer more requests
 STATEMENT_TIMEOUT = 30.0  # seconds for one statement of PostgreSQL
+_WRITER_BUSY_TIMEOUT_MS = 5  # between two attempts to begin: see `SqliteWriter`
 MAX_ATTEMPTS = 3  # of a write that PostgreSQL ends so that another one can go on
 _WRITE_AGAIN = {"40001", "40P01"}  # serialization failure, deadlock
 
@@ -90,8 +91,22 @@ class Database:
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self.address = str(self._file.absolute())
-            self._reads = self._open_sqlite(self._file, READ_THREADS, is_read_only=True)
-            self._writes = self._open_sqlite(self._file, 1, is_read_only=False)
+            readers = create_sqlite_engine(
+                self._file,
+                self.identity,
+                connections=READ_THREADS,
+                busy_timeout_ms=busy_timeout_ms,
+                is_read_only=True,
+            )
+            writer = create_sqlite_engine(
+                self._file,
+                self.identity,
+                connections=1,
+                busy_timeout_ms=_WRITER_BUSY_TIMEOUT_MS,
+                is_read_only=False,
+            )
+            self._reads = for_reads(readers)
+            self._writes = for_writes(writer)
         else:
             from fieldgate.db.postgres_engine import create_postgres_engine  # not with SQLite
 
@@ -106,16 +121,6 @@ class Database:
             )
             self._reads = for_reads(engine)
             self._writes = for_writes(engine)
-
-    def _open_sqlite(self, file: Path, connections: int, *, is_read_only: bool) -> Engine:
-        engine = create_sqlite_engine(
-            file,
-            self.identity,
-            connections=connections,
-            busy_timeout_ms=self._busy_timeout_ms,
-            is_read_only=is_read_only,
-        )
-        return for_reads(engine) if is_read_only else for_writes(engine)
 
     def read(self, function: Read[Result], interrupt: Interrupt | None = None) -> Result:
         """Run a function in one snapshot of the data, and return its result."""
@@ -186,7 +191,8 @@ class Database:
     @property
     def sqlite_writer(self) -> SqliteWriter:
         if self._writer is None:
-            self._writer = SqliteWriter(self._writes, self.identity)
+            seconds = self._busy_timeout_ms / 1000
+            self._writer = SqliteWriter(self._writes, Path(self.address), self.identity, seconds)
         return self._writer
 
     @property
@@ -225,17 +231,17 @@ def _begin(engine: Engine) -> Iterator[Connection]:
     connection = engine.connect()
     try:
         try:
-            connection.begin()
+            transaction = connection.begin()
         except DBAPIError as error:
             connection.close()
             if not error.connection_invalidated:
                 raise
             connection = engine.connect()
-            connection.begin()
-        yield connection
-        connection.commit()
+            transaction = connection.begin()
+        with transaction:
+            yield connection
     finally:
-        connection.close()  # rolls back what was not committed
+        connection.close()
 
 
 def sqlite_file(database_url: str) -> Path | None:

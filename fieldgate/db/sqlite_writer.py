@@ -4,17 +4,22 @@ SQLite has one writer, and each commit waits for the disk. So writes that wait a
 with a savepoint of its own: one that fails does not affect the others.
 """
 
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Connection, Engine, RootTransaction
+from sqlalchemy.exc import OperationalError
 
 from fieldgate.db.database_identity import DatabaseIdentity, OpenFiles
 from fieldgate.db.transactions import WriteTransaction, run_in
+from fieldgate.db.write_turn import write_turn
 
 MAX_SHARED_WRITES = 32  # of one commit: writers of other processes wait for it
 MAX_SHARED_SECONDS = 0.02  # after which no further write joins a commit
@@ -34,9 +39,13 @@ class _Outcome(NamedTuple):
 
 
 class SqliteWriter:
-    def __init__(self, engine: Engine, identity: DatabaseIdentity) -> None:
-        """`engine` begins transactions that can write."""
+    def __init__(
+        self, engine: Engine, file: Path, identity: DatabaseIdentity, busy_seconds: float
+    ) -> None:
+        """`engine` begins transactions that can write, and does not wait long for the lock of SQLite."""
         self._engine = engine
+        self._file = file
+        self._busy_seconds = busy_seconds
         self._identity = identity
         self._queue: deque[_QueuedWrite] = deque()
         self._thread = ThreadPoolExecutor(1, "fieldgate-writer")
@@ -77,7 +86,7 @@ class SqliteWriter:
         writes: list[_QueuedWrite] = []
         outcomes: list[_Outcome] = []
         try:
-            with self._engine.begin() as connection:
+            with self._begin() as connection:
                 files = connection.connection.info.get(OpenFiles)
                 for write in self._take_writes():
                     writes.append(write)
@@ -93,6 +102,18 @@ class SqliteWriter:
             else:
                 write.future.set_exception(outcome.error)
 
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        """Begin a transaction when it is the turn of this process, and commit it in the end."""
+        until = monotonic() + self._busy_seconds
+        with self._engine.connect() as connection:
+            transaction = None
+            with write_turn(self._file, until):
+                while transaction is None:  # the connection waits some milliseconds for the lock
+                    transaction = _try_to_begin(connection, is_last=monotonic() > until)
+            with transaction:
+                yield connection
+
     def _take_writes(self) -> Iterator[_QueuedWrite]:
         """Take the writes of one commit from the queue, one after the other."""
         until = monotonic() + MAX_SHARED_SECONDS
@@ -106,6 +127,18 @@ class SqliteWriter:
                 yield write
                 if write.is_alone:
                     return
+
+
+def _try_to_begin(connection: Connection, *, is_last: bool) -> RootTransaction | None:
+    """Begin a transaction. None if another process writes; the last attempt raises that."""
+    try:
+        return connection.begin()
+    except OperationalError as error:
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        if is_last or code != sqlite3.SQLITE_BUSY:
+            raise
+        connection.rollback()
+        return None
 
 
 def _run_in_savepoint(

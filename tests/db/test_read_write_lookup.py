@@ -284,7 +284,7 @@ def test_write_that_loses_a_deadlock_runs_again(opened: Database) -> None:
         ]
         for future in writes:
             future.result()
-    assert len(calls) == 3
+    assert len(calls) > 2, "one of them ran again"
     assert (version_of(opened, "left"), version_of(opened, "right")) == (2, 2)
 
 
