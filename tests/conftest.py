@@ -30,7 +30,7 @@ from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.settings import Settings
 from tests.data.accounts import FAST_HASHER, create_token, create_user
-from tests.databases import create_database, postgres_database
+from tests.databases import create_database, postgres_database, prepare_database
 from tests.openapi_checker import OpenAPIChecker, openapi_document
 
 # `make test` uses the same few examples each time, `make nightly` many new ones. What it finds becomes an `@example`.
@@ -188,7 +188,7 @@ async def run_service(
     fetcher: URLFetcher | None = None,
 ) -> AsyncIterator[Service]:
     database = AsyncDatabase(settings.database, is_pooled=settings.database_pooler)
-    await create_database(settings.database)
+    await prepare_database(database)
     app = build_app(
         settings,
         passwords=Passwords(FAST_HASHER),

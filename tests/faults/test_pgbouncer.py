@@ -3,12 +3,22 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import bindparam, literal, select
 
-from fieldgate.db import AsyncDatabase, DataVersions, PreparedQuery, snapshot
+from fieldgate.db import (
+    AsyncDatabase,
+    Database,
+    DataVersions,
+    Lookup,
+    PreparedQuery,
+    ReadTransaction,
+    WriteTransaction,
+    snapshot,
+)
 from fieldgate.db.outages import UnexpectedPooler
 from fieldgate.db.schema import upgrade
 from fieldgate.db.tables import topic_versions
@@ -57,6 +67,38 @@ async def test_statements_of_many_clients_never_mix(bouncer: PgBouncer) -> None:
     await asyncio.gather(*(query(number, database) for number, database in enumerate(databases)))
     for database in databases:
         await database.close()
+
+
+def test_read_write_and_lookup_of_many_clients(bouncer: PgBouncer) -> None:
+    """More clients than connections of the server: each transaction gets another one."""
+    databases = [Database(bouncer.url("app"), is_pooled=True) for _ in range(CLIENTS)]
+    find = Lookup(
+        select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
+    )
+
+    def use(number: int) -> None:
+        database = databases[number]
+        topic = f"client {number}"
+
+        def add(transaction: WriteTransaction) -> None:
+            transaction.changed(topic)
+
+        def look(transaction: ReadTransaction) -> tuple[int, int]:
+            (first,) = transaction.versions(topic)
+            (second,) = transaction.versions(topic)
+            return first, second
+
+        for _ in range(ROUNDS):
+            database.write(add)
+            first, second = database.read(look)
+            row = database.lookup(find, wanted=topic)
+            assert row is not None
+            assert first == second == row[0] > 0
+
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        list(threads.map(use, range(CLIENTS)))
+    for database in databases:
+        database.close()
 
 
 async def test_pooler_without_the_setting_is_refused(bouncer: PgBouncer, tmp_path: Path) -> None:
