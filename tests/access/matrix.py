@@ -102,7 +102,9 @@ class MatrixContext:
         await self.world.create_team(self.callers["stranger"])
         for kind in ASSET_KINDS:
             self._shared_assets[kind] = await self.create_asset(kind)
-        answer = await self.request("superuser", "PUT", "/api/v2/event/1/", json=_EVENT)
+        answer = await self.request(
+            "superuser", "PUT", "/api/v2/event/1/", json={**_EVENT, "visibility": 3}
+        )
         assert answer.status_code == 201, answer.text
         await self.world.disable(self.callers["disabled"])
 
