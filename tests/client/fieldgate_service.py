@@ -10,10 +10,9 @@ from fieldgate_client import AsyncClient
 from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.retries import RetryPolicy
 
-from fieldgate.accounts.store import IssuedBy
-from fieldgate.imports.worker import ImportWorker
-from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service
+from tests.data.accounts import create_token
+from tests.data.imports import import_worker as new_worker
 
 QUICK_RETRIES = RetryPolicy(first_pause=0.001, longest_pause=0.01)
 
@@ -54,7 +53,7 @@ class ClientService:
     async def user(self, name: str = "", **details: Any) -> str:
         """Create a user, and return a token."""
         _, number = await self.service.create_user(name, **details)
-        return await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
+        return create_token(self.service, number)
 
     def requests(self, method: str, path: str) -> list[httpx.Request]:
         return [
@@ -67,7 +66,7 @@ class ClientService:
 @asynccontextmanager
 async def import_worker(service: Service) -> AsyncIterator[None]:
     """Process imports while the block runs."""
-    worker = ImportWorker(Settings(), service.database)
+    worker = new_worker(service)
 
     async def work() -> None:
         while True:

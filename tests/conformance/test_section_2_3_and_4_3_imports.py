@@ -2,9 +2,8 @@
 
 import pytest
 
-from fieldgate.imports.worker import ImportWorker
-from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service
+from tests.data.imports import import_worker
 from tests.imports.test_worker import LIBRARY, ImportHarness
 from tests.imports.workbooks import SURVEY, xlsx
 
@@ -18,7 +17,7 @@ TWO_LANGUAGES = (
 @pytest.fixture
 async def harness(service: Service) -> ImportHarness:
     headers = {"Authorization": f"Token {await service.create_token()}"}
-    return ImportHarness(service, headers, ImportWorker(Settings(), service.database))
+    return ImportHarness(service, headers, import_worker(service))
 
 
 async def finished(harness: ImportHarness, book: bytes, **fields: str) -> dict[str, object]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from fieldgate.imports.worker import ImportWorker
-from fieldgate.settings import Settings
 from tests.conftest import StartService
+from tests.data.imports import import_worker
 from tests.imports.test_worker import ImportHarness
 
 OpenHarness = Callable[..., AbstractAsyncContextManager[ImportHarness]]
@@ -20,9 +19,7 @@ def open_harness(start: StartService, database_url: str) -> OpenHarness:
     async def opened(**settings: Any) -> AsyncIterator[ImportHarness]:
         async with start(database_url=database_url, **settings) as service:
             headers = {"Authorization": f"Token {await service.create_token()}"}
-            yield ImportHarness(
-                service, headers, ImportWorker(Settings(**settings), service.database)
-            )
+            yield ImportHarness(service, headers, import_worker(service, **settings))
 
     return opened
 

@@ -10,6 +10,7 @@ from openpyxl import load_workbook
 from fieldgate.imports.sandbox.request_sandbox import MAX_WAITING_PER_USER
 from fieldgate.imports.tables import imports
 from tests.conftest import Service
+from tests.data.sql import write_sql
 from tests.imports.conftest import OpenHarness
 from tests.imports.hostile import modified_workbook
 from tests.imports.test_worker import ImportHarness
@@ -106,8 +107,8 @@ async def _replace_problems(service: Service) -> None:
         "error_type": "invalid_form",
         "problems": [problem],
     }
-    async with service.database.transaction() as connection:
-        await connection.execute(imports.update().values(status="error", messages=messages))
+    with write_sql(service, "imports") as connection:
+        connection.execute(imports.update().values(status="error", messages=messages))
 
 
 async def test_files_that_cannot_be_marked(harness: ImportHarness) -> None:

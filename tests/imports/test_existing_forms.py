@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import text
 
 from fieldgate.imports.tables import imports
-from fieldgate.imports.worker import ImportWorker
-from fieldgate.settings import Settings
 from tests.assets.routes.test_restore import restore, versions_of
 from tests.assets.routes.test_write_routes import CONTENT, Author, author
 from tests.conftest import StartService
+from tests.data.imports import import_worker
+from tests.data.sql import write_sql
 from tests.imports.workbooks import SURVEY, xlsx
 
 __all__ = ["author"]
@@ -123,7 +123,7 @@ async def test_the_form_id_is_that_of_the_newest_version_and_of_the_callers_form
 async def test_answers_do_not_exceed_the_queue(start: StartService) -> None:
     async with start(max_queued_imports=1) as service:
         headers = {"Authorization": f"Token {await service.create_token()}"}
-        author = Author(service, headers, ImportWorker(Settings(), service.database))
+        author = Author(service, headers, import_worker(service))
         await author.import_workbook(book())
         asked = await author.import_workbook(book(), if_exists="ask")
         await author.send(book("other", "Other"))
@@ -136,7 +136,7 @@ async def test_the_time_until_the_answer_is_not_one_of_a_worker(author: Author) 
     await author.import_workbook(book())
     asked = await author.import_workbook(book(), if_exists="ask")
     minute_ago = imports.update().values(claimed_at=imports.c.claimed_at - text("60000000"))
-    async with author.service.database.transaction() as connection:
-        await connection.execute(minute_ago.where(imports.c.uid == asked["uid"]))
+    with write_sql(author.service, "imports") as connection:
+        connection.execute(minute_ago.where(imports.c.uid == asked["uid"]))
     assert (await answer(author, asked, if_exists="create")).status_code == 200
-    assert await ImportWorker(Settings(), author.service.database, only_quick=True).process_one()
+    assert await import_worker(author.service, only_quick=True).process_one()

@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import func, select
 
 from fieldgate import overload
-from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets
 from fieldgate.db import metadata
 from fieldgate.db.tables import topic_versions
-from fieldgate.identity import Scope, TokenLimits
 from fieldgate.imports.sandbox.request_sandbox import MAX_SANDBOX_PROCESSES, RequestSandbox
 from tests.conftest import Service, StartService
+from tests.data.accounts import create_token
+from tests.data.sql import first_value, read_sql
 from tests.imports.conftest import OpenHarness
 from tests.imports.fake_host import ok_response, serve_fake_host
 from tests.imports.hostile import external_entity, whitespace_bomb
@@ -69,12 +69,12 @@ async def check(
 
 async def stored(service: Service) -> dict[str, Any]:
     """The number of rows of each table, and the versions of the data."""
-    async with service.database.read_transaction() as connection:
+    with read_sql(service) as connection:
         found: dict[str, Any] = {
-            table.name: (await connection.execute(select(func.count()).select_from(table))).scalar()
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar()
             for table in metadata.sorted_tables
         }
-        rows = await connection.execute(select(topic_versions))
+        rows = connection.execute(select(topic_versions))
         return {**found, "versions": sorted(tuple(row) for row in rows)}
 
 
@@ -171,15 +171,15 @@ async def test_errors_are_those_of_an_import(harness: ImportHarness) -> None:
 async def test_tokens_need_what_an_import_needs(harness: ImportHarness) -> None:
     service = harness.service
     form = await harness.asset(await harness.import_workbook(xlsx()))
-    owner = await service.database.scalar(select(assets.c.owner_id))
-    limits = {
-        "read only": TokenLimits(scopes=frozenset({Scope.READ.value})),
-        "this form": TokenLimits(assets=frozenset({form["uid"]})),
+    owner = first_value(service, select(assets.c.owner_id))
+    limits: dict[str, dict[str, Any]] = {
+        "read only": {"scopes": ["read"]},
+        "this form": {"assets": [form["uid"]]},
     }
     allowed = {}
     for name, each in limits.items():
-        token = await service.store.create_token(owner, IssuedBy.COMMAND, None, limits=each)
-        limited = ImportHarness(service, {"Authorization": f"Token {token.value}"}, harness.worker)
+        token = create_token(service, owner, **each)
+        limited = ImportHarness(service, {"Authorization": f"Token {token}"}, harness.worker)
         allowed[name] = (
             (await check(limited, xlsx())).status_code,
             (await check(limited, xlsx(), destination=form["uid"])).status_code,
@@ -213,7 +213,7 @@ async def held_slot(service: Service, caller: int) -> AsyncIterator[None]:
 async def test_one_check_of_a_caller_at_a_time(
     harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caller = await harness.service.database.scalar(select(func.max(users.c.id)))
+    caller = first_value(harness.service, select(func.max(users.c.id)))
     other = ImportHarness(
         harness.service,
         {"Authorization": f"Token {await harness.service.create_token()}"},

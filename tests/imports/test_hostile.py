@@ -16,19 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Row, select
+from sqlalchemy import Row
 
-from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.db.schema import upgrade
-from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.store import ImportStore
-from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import parse_upload
 from fieldgate.imports.xlsform import Form, FormRejected, Library
-from fieldgate.settings import Settings
+from tests.data.accounts import create_user
+from tests.data.commands import run_command
+from tests.data.imports import all_imports, store_import
 from tests.imports import hostile
 from tests.imports.conftest import OpenHarness
 from tests.imports.hostile import COMPLETE, FAST_CASES, MEBIBYTE, REFUSED, SLOW_CASES, HostileFile
@@ -184,23 +178,17 @@ async def test_long_titles_and_names_are_truncated_or_refused(harness: ImportHar
 async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
     """Zip bombs and huge sheets, sent to one worker process: each import ends, and the process stays small."""
     address = f"sqlite:///{tmp_path / 'fieldgate.db'}"
-    database = AsyncDatabase(address)
-    await upgrade(database)
-    store = ImportStore(database, DataVersions(database))
-    user = await AccountStore(database, DataVersions(database)).create_user(
-        NewUser(username="a", password_hash="x")
-    )
+    assert (await run_command(address, "migrate")).exit_code == 0
+    user_id = create_user(address, "a")
 
     async def send(file: HostileFile) -> str:
         book = await asyncio.to_thread(file.build)
-        request = ImportRequest(file=UploadedFile(file.filename, book))
-        return await store.create(user, parse_upload(request, Settings().max_upload), None)
+        return store_import(address, user_id, file.filename, book)
 
     async def ended(uid: str) -> Row[Any]:
         limit = time.monotonic() + TIMEOUT_SECONDS
         while True:
-            async with database.read_transaction() as connection:
-                row = (await connection.execute(select(imports).where(imports.c.uid == uid))).one()
+            [row] = [row for row in all_imports(address) if row.uid == uid]
             if row.status != "processing":
                 return row
             assert time.monotonic() < limit, f"{row.filename} is stuck"
@@ -230,7 +218,6 @@ async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
         with suppress(ProcessLookupError):
             worker.terminate()
         await worker.wait()
-        await database.close()
 
 
 def peak_memory(pid: int) -> int:

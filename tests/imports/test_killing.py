@@ -10,20 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 
-from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.assets.tables import assets, files, versions
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.store import ImportStore
-from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import parse_upload
+from tests.data.accounts import create_token, create_user
+from tests.data.imports import all_imports, store_import
+from tests.data.sql import read_sql
 from tests.imports.workbooks import xlsx
 from tests.processes import ServerProcess
 
@@ -148,112 +143,90 @@ async def workers(database_url: str, count: int) -> AsyncIterator[None]:
             await asyncio.wait_for(worker.wait(), TIMEOUT_SECONDS)
 
 
-async def all_imports(database: AsyncDatabase) -> list[Row[Any]]:
-    async with database.read_transaction() as connection:
-        return list((await connection.execute(select(imports).order_by(imports.c.id))).all())
-
-
-async def wait_until_finished(database: AsyncDatabase) -> None:
+async def wait_until_finished(database_url: str) -> None:
     async def is_finished() -> bool:
-        return all(row.status != "processing" for row in await all_imports(database))
+        return all(row.status != "processing" for row in all_imports(database_url))
 
     await wait_until(is_finished, "every import ends")
 
 
-async def created_assets(database: AsyncDatabase) -> dict[str, str]:
+def created_assets(database_url: str) -> dict[str, str]:
     """Return assets by import, after checking that each has one import, one version and one file."""
     made: dict[str, str] = {}
-    for row in await all_imports(database):
+    for row in all_imports(database_url):
         if row.status == "complete":
             [created] = row.messages["created"]
             made[row.uid] = created["uid"]
         assert (row.lease, row.lease_until) == (None, None)
         assert row.finished_at is not None
-    async with database.read_transaction() as connection:
-        stored = (await connection.execute(select(assets.c.uid))).scalars().all()
+    with read_sql(database_url) as connection:
+        stored = connection.execute(select(assets.c.uid)).scalars().all()
         of_versions = select(assets.c.uid, versions.c.file_id).join_from(
             versions, assets, isouter=True
         )
-        pairs = (await connection.execute(of_versions)).all()
-        sent = (await connection.execute(select(func.count()).select_from(files))).scalar_one()
+        pairs = connection.execute(of_versions).all()
+        sent = connection.execute(select(func.count()).select_from(files)).scalar_one()
     assert sorted(stored) == sorted(made.values()), "one asset for each import, none besides"
     assert sorted(uid for uid, _ in pairs) == sorted(stored), (
         "one version for each asset, none besides"
     )
     assert len({file_id for _, file_id in pairs}) == len(pairs)
-    assert sent == len(await all_imports(database))
+    assert sent == len(all_imports(database_url))
     return made
 
 
-class Sender:
-    """Creates users and imports in the store."""
-
-    def __init__(self, database: AsyncDatabase) -> None:
-        self.store = ImportStore(database, DataVersions(database))
-        self.accounts = AccountStore(database, DataVersions(database))
-
-    async def user(self, name: str) -> int:
-        return await self.accounts.create_user(NewUser(username=name, password_hash="x"))
-
-    async def send(self, user: int, name: str, book: bytes = BOOK) -> str:
-        file = UploadedFile(f"{name}.xlsx", book)
-        return await self.store.create(user, parse_upload(ImportRequest(file=file), 10**9), None)
+def send(database_url: str, user_id: int, name: str, book: bytes = BOOK) -> str:
+    return store_import(database_url, user_id, f"{name}.xlsx", book)
 
 
-async def test_worker_killed_at_any_stage_loses_nothing(
-    database_url: str, database: AsyncDatabase
-) -> None:
+async def test_worker_killed_at_any_stage_loses_nothing(database_url: str) -> None:
     """One worker dies at each stage, each with an import of another user; two others finish all imports."""
-    sender = Sender(database)
     # Users are served in turn, so each killed worker claims an import of another user.
-    people = [await sender.user(f"user-{number}") for number in range(len(STAGES))]
-    sent = [await sender.send(user, f"f{user}-{number}") for user in people for number in range(2)]
+    people = [create_user(database_url, f"user-{number}") for number in range(len(STAGES))]
+    sent = [send(database_url, user, f"f{user}-{number}") for user in people for number in range(2)]
     await killed_at(database_url, *STAGES)
-    left = await all_imports(database)
+    left = all_imports(database_url)
     assert sum(row.attempts for row in left) == len(STAGES) - len(NOTHING_CLAIMED), (
         "as many had one in hand"
     )
     assert [row.status for row in left].count("complete") == 1, "the one that was committed"
     async with workers(database_url, 2):
-        await wait_until_finished(database)
-    assert sorted(await created_assets(database)) == sorted(sent), "all complete"
-    assert max(row.attempts for row in await all_imports(database)) == 2, (
+        await wait_until_finished(database_url)
+    assert sorted(created_assets(database_url)) == sorted(sent), "all complete"
+    assert max(row.attempts for row in all_imports(database_url)) == 2, (
         "those in hand were taken up again"
     )
 
 
 @pytest.mark.nightly
-async def test_import_that_kills_every_worker_fails(
-    database_url: str, database: AsyncDatabase
-) -> None:
+async def test_import_that_kills_every_worker_fails(database_url: str) -> None:
     """The number of attempts is limited, no assets are left, and other imports are not delayed."""
-    sender = Sender(database)
-    killing = await sender.send(await sender.user("unlucky"), "killing")
+    killing = send(database_url, create_user(database_url, "unlucky"), "killing")
     for stage in ("in parsing", "assets written", "before commit"):
         await killed_at(database_url, stage)
-    other = await sender.send(await sender.user("other"), "fine")
+    other = send(database_url, create_user(database_url, "other"), "fine")
     async with workers(database_url, 2):
-        await wait_until_finished(database)
-    assert list(await created_assets(database)) == [other]
-    [row] = [row for row in await all_imports(database) if row.uid == killing]
+        await wait_until_finished(database_url)
+    assert list(created_assets(database_url)) == [other]
+    [row] = [row for row in all_imports(database_url) if row.uid == killing]
     assert (row.status, row.attempts, row.messages["error_type"]) == ("error", 4, "gave_up")
     assert row.messages["error"]
 
 
 @pytest.mark.nightly
-async def test_worker_killed_while_refusing_a_file(
-    database_url: str, database: AsyncDatabase
-) -> None:
-    sender = Sender(database)
-    uid = await sender.send(
-        await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",)))
+async def test_worker_killed_while_refusing_a_file(database_url: str) -> None:
+    uid = send(
+        database_url,
+        create_user(database_url, "someone"),
+        "broken",
+        xlsx(survey=(("type",), ("florb",))),
     )
     await killed_at(database_url, "before failing")
     async with workers(database_url, 2):
-        await wait_until_finished(database)
-    [row] = await all_imports(database)
+        await wait_until_finished(database_url)
+    [row] = all_imports(database_url)
     assert (row.uid, row.status, row.attempts) == (uid, "error", 2)
-    assert await created_assets(database) == {}
+    assert created_assets(database_url) == {}
 
 
 class Posts:
@@ -299,12 +272,10 @@ class Posts:
 
 
 async def test_server_killed_during_posts_loses_nothing(
-    tmp_path: Path, database_url: str, database: AsyncDatabase, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Acknowledged imports finish once each; others are stored completely or not at all; a repeated key creates one."""
-    accounts = AccountStore(database, DataVersions(database))
-    number = await accounts.create_user(NewUser(username="a", password_hash="x"))
-    posts = Posts(await accounts.issue_token(number, IssuedBy.COMMAND, None))
+    posts = Posts(create_token(database_url, create_user(database_url, "a")))
     environment = {"FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_LOG_LEVEL": "error"}
     rounds = [range(first, min(first + BATCH_SIZE, POSTS)) for first in range(0, POSTS, BATCH_SIZE)]
     async with workers(database_url, 2):
@@ -313,16 +284,16 @@ async def test_server_killed_during_posts_loses_nothing(
                 tmp_path, "--no-worker", "--workers", "2", environment=environment
             ) as served:
                 await asyncio.to_thread(posts.kill_during, served, numbers, len(numbers) // 4)
-        before, kept = dict(posts.acknowledged), len(await all_imports(database))
+        before, kept = dict(posts.acknowledged), len(all_imports(database_url))
         with ServerProcess(tmp_path, "--no-worker", environment=environment) as served:
             await asyncio.to_thread(posts.send_all, served, range(1, POSTS, 2))
-        await wait_until_finished(database)
-    made = await created_assets(database)
+        await wait_until_finished(database_url)
+    made = created_assets(database_url)
     assert len(before) < POSTS, "the server was killed too late to hold anything"
     assert before.items() <= posts.acknowledged.items(), "a repeated key has the first answer"
     assert posts.acknowledged.keys() >= set(range(1, POSTS, 2))
     assert set(posts.acknowledged.values()) <= made.keys()
-    stored = await all_imports(database)
+    stored = all_imports(database_url)
     assert {row.status for row in stored} == {"complete"}
     assert len({row.filename for row in stored}) == len(stored), "no file is there twice"
     with capsys.disabled():

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.assets.tables import files
 from tests.conftest import BASE_URL, Service, StartService
+from tests.data.accounts import create_token, create_user
+from tests.data.sql import all_rows
 from tests.imports.fake_host import ok_response, serve_fake_host, status_response
 from tests.imports.workbooks import xlsx
 
@@ -214,7 +215,7 @@ async def test_storage_of_a_user_is_bounded(start: StartService, database_url: s
     limit = 3 * len(BOOK)
     async with start(database_url=database_url, max_storage_per_user=limit) as service:
         username, user_id = await service.create_user()
-        token = await service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+        token = create_token(service, user_id)
         headers, others = {"Authorization": f"Token {token}"}, await auth_headers(service)
         root = {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
         created = await service.client.post(assets, headers=headers, json=form)
@@ -237,12 +238,8 @@ async def test_storage_of_a_user_is_bounded(start: StartService, database_url: s
         )
         assert (refused.status_code, "no room left" in refused.json()["detail"]) == (413, True)
         assert (await service.client.post(PATH, headers=others, files=FILE)).status_code == 201
-        bot_id = await service.store.create_user(
-            NewUser(username="bot", owner_id=user_id)
-        )  # nor a service account
-        bot = {
-            "Authorization": f"Token {await service.store.issue_token(bot_id, IssuedBy.COMMAND, None)}"
-        }
+        bot_id = create_user(service, "bot", owner_id=user_id)  # nor a service account
+        bot = {"Authorization": f"Token {create_token(service, bot_id)}"}
         assert (await service.client.post(PATH, headers=bot, files=FILE)).status_code == 413
         into = {
             "destination": created.json()["url"]
@@ -296,10 +293,8 @@ async def test_import_from_url(start: StartService) -> None:
             assert response.status_code == 201
             detail = (await service.get(response.json()["url"], headers=headers)).json()
             assert (detail["status"], detail["filename"]) == ("processing", "household.xlsx")
-            async with service.database.read_transaction() as connection:
-                assert (await connection.execute(select(files.c.name, files.c.data))).all() == [
-                    ("household.xlsx", BOOK)
-                ]
+            stored = all_rows(service, select(files.c.name, files.c.data))
+            assert [tuple(row) for row in stored] == [("household.xlsx", BOOK)]
 
             for path, message in (
                 ("/page", "This file is not a workbook."),

@@ -20,14 +20,14 @@ from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.db.log import log
 from fieldgate.imports.leases import ImportLeases
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.store import ImportStore
-from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment
 from tests.assets.sharing.test_teams import TEAMS, create_team, held, share
 from tests.conftest import Service
+from tests.data.imports import all_imports, change_imports, end_leases, import_worker
+from tests.data.sql import all_rows, write_sql
 from tests.databases import wait_for_locks
 from tests.imports.sandbox import failing_readers
 from tests.imports.sandbox.fork_servers import killing_fork_servers
@@ -327,12 +327,9 @@ async def test_results_are_logged(harness: ImportHarness) -> None:
         xlsx(survey=SURVEY, settings=(("form_title",), ("Renamed",))), destination=uid
     )
     await harness.import_workbook(xlsx(library=LIBRARY), library="true", name="Basics")
-    async with harness.service.database.read_transaction() as connection:
-        query = select(log).where(log.c.credential == "import").order_by(log.c.id)
-        entries = (await connection.execute(query)).all()
-        owner = (
-            await connection.execute(select(users).where(users.c.id == entries[0].user_id))
-        ).one()
+    by_imports = select(log).where(log.c.credential == "import").order_by(log.c.id)
+    entries = all_rows(harness.service, by_imports)
+    [owner] = all_rows(harness.service, select(users).where(users.c.id == entries[0].user_id))
     assert [(row.action, row.object_name) for row in entries] == [
         ("create", "household"),
         ("replace-form", "household"),
@@ -458,8 +455,8 @@ async def test_owner_leaves_during_processing(
     parse, loop = runner.parse_in_sandbox, asyncio.get_running_loop()
 
     async def leave() -> None:
-        async with harness.service.database.transaction() as connection:
-            await connection.execute(users.delete().where(users.c.id != PUBLIC_USER_ID))
+        with write_sql(harness.service, "accounts", "assets", "imports") as connection:
+            connection.execute(users.delete().where(users.c.id != PUBLIC_USER_ID))
 
     def parse_and_leave(*arguments: Any) -> Any:
         asyncio.run_coroutine_threadsafe(leave(), loop).result(30)
@@ -475,11 +472,10 @@ async def test_owner_leaves_during_processing(
 async def test_of_two_equal_files_at_the_same_moment_one_is_a_question(
     harness: ImportHarness,
 ) -> None:
-    database = harness.service.database
     urls = [await harness.send(xlsx(), if_exists="ask") for _ in range(2)]
-    async with database.transaction() as holder:
-        await holder.execute(select(users).with_for_update())  # until both workers want to write
-        workers = (harness.worker, ImportWorker(Settings(), database))
+    with write_sql(harness.service) as holder:
+        holder.execute(select(users).with_for_update())  # until both workers want to write
+        workers = (harness.worker, import_worker(harness.service))
         tasks = [asyncio.create_task(worker.process_one()) for worker in workers]
         await wait_for_locks(harness.service, tasks)
     assert await asyncio.gather(*tasks) == [True, True]
@@ -537,13 +533,6 @@ def busy_machine() -> Iterator[list[runner.SandboxLimits]]:
         yield asked
 
 
-async def _end_delays(database: AsyncDatabase) -> None:
-    async with database.transaction() as connection:
-        await connection.execute(
-            imports.update().values(lease_until=database.current_time(timedelta(seconds=-1)))
-        )
-
-
 async def test_import_is_tried_again_after_a_busy_time(harness: ImportHarness) -> None:
     url = await harness.send(xlsx())
     later = await harness.send(xlsx(), filename="later.xlsx")
@@ -558,7 +547,7 @@ async def test_import_is_tried_again_after_a_busy_time(harness: ImportHarness) -
     assert await harness.worker.process_one()
     assert (await harness.get(later))["status"] == "complete", "the next import does not wait"
     assert not await harness.worker.process_one(), "the first one does"
-    await _end_delays(harness.service.database)
+    end_leases(harness.service)
     assert await harness.worker.process_one()
     record = await harness.get(url)
     assert (record["status"], set(record["messages"])) == ("complete", {"updated", "created"})
@@ -570,7 +559,7 @@ async def test_busy_times_are_no_attempts(harness: ImportHarness) -> None:
     with busy_machine():
         for _ in range(MAX_ATTEMPTS):
             assert await harness.worker.process_one()
-            await _end_delays(harness.service.database)
+            end_leases(harness.service)
     assert await harness.worker.process_one()
     assert (await harness.get(url))["status"] == "complete"
 
@@ -581,7 +570,7 @@ async def test_import_that_never_gets_processor_time_ends(harness: ImportHarness
     with busy_machine() as tries:
         while (await harness.get(url))["status"] == "processing":
             assert await harness.worker.process_one()
-            await _end_delays(harness.service.database)
+            end_leases(harness.service)
     record = await harness.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "server_busy")
     assert "waiting" not in record["messages"]
@@ -607,9 +596,8 @@ async def test_import_is_left_to_the_next_attempt_if_nothing_starts(
 
 async def test_too_many_attempts_fail_the_import(harness: ImportHarness, database_url: str) -> None:
     url = await harness.send(xlsx())
-    store = ImportStore(harness.service.database, harness.service.data_versions)
-    for _ in range(MAX_ATTEMPTS):
-        assert await store.leases.claim(timedelta(0)) is not None
+    change_imports(harness.service, attempts=MAX_ATTEMPTS, lease="of a worker that died")
+    end_leases(harness.service)
     await harness.worker.process_one()
     record = await harness.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
@@ -619,7 +607,6 @@ async def test_lease_is_renewed_during_long_work(
     harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = await harness.send(xlsx())
-    store = ImportStore(harness.service.database, harness.service.data_versions)
     parse, renew, may_go_on = runner.parse_in_sandbox, ImportLeases.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)
@@ -641,9 +628,8 @@ async def test_lease_is_renewed_during_long_work(
     async with asyncio.timeout(30):
         while left and not working.done():
             await asyncio.sleep(0.05)
-    assert await store.leases.claim(timedelta(seconds=30)) is None, (
-        "the first lease ran out long ago"
-    )
+    other = import_worker(harness.service)
+    assert not await other.process_one(), "the first lease ran out long ago"
     may_go_on.set()
     assert await working
     assert (await harness.get(url))["status"] == "complete"
@@ -669,8 +655,7 @@ async def test_result_is_retried_while_database_is_unavailable(
         assert await harness.worker.process_one()
     assert not failures
     assert (await harness.get(url))["status"] in ("complete", "error")
-    async with harness.service.database.read_transaction() as connection:
-        assert (await connection.execute(select(imports.c.attempts))).scalar_one() == 1
+    assert [row.attempts for row in all_imports(harness.service)] == [1]
 
 
 async def test_stopping_worker_does_not_wait_for_database(harness: ImportHarness) -> None:
