@@ -9,11 +9,8 @@ import httpx
 from fieldgate_client.connection import ConnectionOptions
 from sqlalchemy import func, select
 
-from fieldgate.accounts.store import IssuedBy
-from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments, versions
 from fieldgate.cli.output import ignore_progress
-from fieldgate.identity import User
 from fieldgate.move.asset_mover import MoveResult
 from fieldgate.move.people import InviteFile, People
 from fieldgate.move.plan import MoveAction
@@ -23,6 +20,9 @@ from fieldgate.move.source_assets import Source
 from fieldgate.settings import Settings
 from tests.client.fieldgate_service import QUICK_RETRIES
 from tests.conftest import BASE_URL, Service, run_service
+from tests.data.accounts import create_token
+from tests.data.assets import create_asset
+from tests.data.sql import first_value, read_sql
 
 PEOPLE = ("amina", "omar", "lena", "bob")
 PUBLIC = "AnonymousUser"
@@ -66,9 +66,7 @@ class Place:
 
     async def add_user(self, name: str, **details: Any) -> None:
         _, self.ids[name] = await self.service.create_user(name, **details)
-        self.tokens[name] = await self.service.store.issue_token(
-            self.ids[name], IssuedBy.COMMAND, None
-        )
+        self.tokens[name] = create_token(self.service, self.ids[name])
 
     async def request(self, method: str, path: str, json: Any = None, *, by: str = "amina") -> Any:
         headers = {"Authorization": f"Token {self.tokens[by]}"}
@@ -101,12 +99,10 @@ class Place:
     async def counts(self) -> tuple[int, int, int]:
         """Numbers of assets, versions and assignments."""
         tables = assets, versions, assignments
-        async with self.service.database.read_transaction() as connection:
-            found = [
-                (await connection.execute(select(func.count()).select_from(each))).scalar_one()
-                for each in tables
-            ]
-        return tuple(found)  # type: ignore[return-value]
+        found = [
+            first_value(self.service, select(func.count()).select_from(table)) for table in tables
+        ]
+        return tuple(found)
 
 
 def without(value: Any, keys: set[str]) -> Any:
@@ -173,27 +169,26 @@ def actions(results: Mapping[str, MoveResult]) -> set[MoveAction]:
 async def fill(place: Place, count: int, people: Sequence[str], *, by: str = "amina") -> list[str]:
     """Create many surveys, each shared with all these people."""
     sample = await place.create(name="Sample", content=CONTENT, by=by)
-    store = AssetStore(place.service.database, place.service.data_versions)
-    found = await store.authorize(sample, User(id=place.ids[by]))
-    row = await store.get_newest_version(found.id)
-    assert row is not None
-    version = await store.get_version(found.id, row.uid)
-    assert version is not None
-    new = [
-        NewAsset(
-            owner_id=place.ids[by],
-            asset_type="survey",
-            name=f"Form {number}",
-            content=version.content,
-            summary=version.summary,
-            xform=version.xform,
-            tags=(f"tag{number}",),
+    with read_sql(place.service) as connection:
+        of_sample = (
+            select(assets.c.summary, versions.c.content, versions.c.xform)
+            .join_from(versions, assets)
+            .where(assets.c.uid == sample)
         )
-        for number in range(count - 1)
-    ]
-    async with place.service.database.transaction() as connection:
-        uids = [sample, *(uid for _, uid in await store.create(connection, new))]
-        await place.service.data_versions.bump(connection, "assets")
+        row = connection.execute(of_sample).one()
+    uids = [sample]
+    for number in range(count - 1):
+        uids.append(
+            create_asset(
+                place.service,
+                place.ids[by],
+                name=f"Form {number}",
+                content=row.content,
+                summary=row.summary,
+                xform=row.xform,
+                tags=(f"tag{number}",),
+            )
+        )
     for number, uid in enumerate(uids):
         body: list[dict[str, Any]] = [{"user": name, "permission": "view_asset"} for name in people]
         filters = [{"url": "view_submissions", "filters": [{"_submitted_by": f"user{number}"}]}]

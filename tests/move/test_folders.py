@@ -19,6 +19,7 @@ from fieldgate.move.run import move as run_move
 from fieldgate.move.source_assets import MAX_ROWS, MoveError
 from fieldgate.settings import Settings
 from tests.data.events import load_events, stored_event
+from tests.data.sql import all_rows
 from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
 from tests.move.places import CONTENT, Place, actions, move, places
@@ -148,10 +149,8 @@ async def test_one_user(tmp_path: Path) -> None:
         folder = await write(source, tmp_path / "out", source.ids["omar"])
         assert set(await move(target, folder)) == {uid}
         assert list(folder.read_events()) == []
-        async with target.service.database.read_transaction() as connection:
-            assert (await connection.execute(select(assets.c.owner_id))).scalars().all() == [
-                target.ids["omar"]
-            ]
+        [asset] = all_rows(target.service, select(assets.c.owner_id))
+        assert asset.owner_id == target.ids["omar"]
 
 
 async def test_a_workbook_that_could_not_be_uploaded_is_left_out(tmp_path: Path) -> None:
@@ -218,9 +217,8 @@ async def test_names_that_are_too_long_are_cut(tmp_path: Path) -> None:
         [found] = (await target.request("GET", "teams/"))["results"]
         assert (found["name"], found["uid"] == team["uid"]) == ("W" * 100, False)
         assert any(row.get("team__name") == "W" * 100 for row in await target.rows(uids["Survey"]))
-        async with target.service.database.read_transaction() as connection:
-            names = (await connection.execute(select(files.c.name))).scalars().all()
-        assert names == ["S" * 250 + ".xlsx"]
+        [stored] = all_rows(target.service, select(files.c.name))
+        assert stored.name == "S" * 250 + ".xlsx"
         again = FolderSource(tmp_path / "out")
         people = People(target.service.database, {})
         report = await run_move(

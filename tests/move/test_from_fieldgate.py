@@ -4,17 +4,19 @@ import csv
 import stat
 from pathlib import Path
 
-import msgspec
 import pytest
 from sqlalchemy import select
 
+from fieldgate.assets.tables import assets, versions
 from fieldgate.db.log import log
 from fieldgate.move.asset_mover import MoveResult
 from fieldgate.move.people import InviteFile, People
 from fieldgate.move.plan import MoveAction
 from fieldgate.move.source_assets import MoveError
-from tests.accounts.disabled_users import disable_user
+from fieldgate.move.tables import moved_assets
 from tests.conftest import nightly_only
+from tests.data.accounts import disable_user, find_user
+from tests.data.sql import all_rows, write_sql
 from tests.move.places import (
     BROKEN,
     CONTENT,
@@ -95,11 +97,9 @@ async def test_everything_is_in_the_log(tmp_path: Path) -> None:
         rows = select(log.c.action, log.c.username, log.c.credential).where(
             log.c.object_uid == uids["inside"]
         )
-        async with target.service.database.read_transaction() as connection:
-            assert (await connection.execute(rows)).all() == []
+        assert all_rows(target.service, rows) == []
         await move(target, server_source(source))
-        async with target.service.database.read_transaction() as connection:
-            entries = (await connection.execute(rows)).all()
+        entries = all_rows(target.service, rows)
         assert {each.action for each in entries} >= {"create", "deploy", "modify-user-permissions"}
         assert {(each.username, each.credential) for each in entries} == {("amina", "command")}
 
@@ -272,7 +272,7 @@ async def test_users_are_invited_with_links_in_a_private_file(tmp_path: Path) ->
             uid: [MoveAction.CREATE, []],
             other: [MoveAction.CREATE, []],
         }
-        assert await target.service.store.find_any("lena") is None
+        assert find_user(target.service, "lena") is None
         file = tmp_path / "links.csv"
         invites = InviteFile(file, "https://field.example")
         assert actions(await move(target, server_source(source, *both), invites=invites)) == {
@@ -292,7 +292,7 @@ async def test_users_are_invited_with_links_in_a_private_file(tmp_path: Path) ->
 async def test_names_that_differ_in_case_are_one_user(tmp_path: Path) -> None:
     async with places(tmp_path, "amina") as (_, target):
         await target.add_user("gone")
-        await disable_user(target.service.store, "gone")
+        await disable_user(target.service, "gone")
         database, file = target.service.database, tmp_path / "links.csv"
         planned = People(database, {}, may_invite=True)
         done = People(database, {}, InviteFile(file, ""))
@@ -308,11 +308,9 @@ async def test_forms_that_do_not_compile_are_reported_with_their_places(tmp_path
     async with places(tmp_path) as (source, target):
         good = await source.create(name="Good", content=CONTENT)
         [bad] = await fill(source, 1, ["omar"])
-        async with source.service.database.transaction() as connection:
-            await connection.exec_driver_sql(
-                f"UPDATE asset_versions SET content = '{as_json(BROKEN)}' WHERE asset_id = "
-                f"(SELECT id FROM assets WHERE uid = '{bad}')"
-            )
+        of_bad = versions.c.asset_id.in_(select(assets.c.id).where(assets.c.uid == bad))
+        with write_sql(source.service, "assets") as connection:
+            connection.execute(versions.update().where(of_bad).values(content=BROKEN))
         for is_dry_run in (True, False):
             results = await move(target, server_source(source), is_dry_run=is_dry_run)
             assert results[bad].action is MoveAction.SKIP
@@ -323,17 +321,13 @@ async def test_forms_that_do_not_compile_are_reported_with_their_places(tmp_path
         assert (await target.counts())[0] == 1
 
 
-def as_json(content: object) -> str:
-    return msgspec.json.encode(content).decode()
-
-
 async def test_a_taken_uid_is_replaced(tmp_path: Path) -> None:
     async with places(tmp_path) as (source, target):
         uid = await source.create(name="A", content=CONTENT)
         results = await move(target, server_source(source))
         await target.request("DELETE", f"assets/{uid}/")  # the trash counts
-        async with target.service.database.transaction() as connection:
-            await connection.exec_driver_sql("DELETE FROM moved_assets")
+        with write_sql(target.service) as connection:
+            connection.execute(moved_assets.delete())
         results = await move(target, server_source(source))
         assert results[uid].action is MoveAction.CREATE
         assert results[uid].uid not in ("", uid)

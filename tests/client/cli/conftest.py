@@ -10,11 +10,8 @@ import msgspec
 import pytest
 from fieldgate_client.cli import main
 
-from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.cli.events import create_demo_events
-from fieldgate.db import AsyncDatabase, DataVersions
-from fieldgate.events.store import EventStore
-from tests.databases import prepare_database
+from tests.data.accounts import create_user
+from tests.data.commands import run_command
 from tests.processes import ServerProcess
 
 EVENTS = 400
@@ -40,15 +37,11 @@ RunClient = Callable[..., Done]
 
 
 async def fill_database(data: Path, events: int, *usernames: str) -> None:
-    database = AsyncDatabase(f"sqlite:///{data / 'fieldgate.db'}")
-    await prepare_database(database)
-    versions = DataVersions(database)
+    database_url = f"sqlite:///{data / 'fieldgate.db'}"
+    done = await run_command(database_url, "events", "demo", str(events))
+    assert done.exit_code == 0, done.output
     for username in usernames:
-        await AccountStore(database, versions).create_user(
-            NewUser(username=username, password_hash="")
-        )
-    await create_demo_events(database, EventStore(database, versions), events)
-    await database.close()
+        create_user(database_url, username)
 
 
 @pytest.fixture(scope="session")
