@@ -1,20 +1,19 @@
 """Events of a test: loaded as `fieldgate events load` loads a file, written and deleted by HTTP."""
 
-import asyncio
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from click.testing import CliRunner, Result
+from click.testing import Result
 from sqlalchemy import select
 
-from fieldgate.cli import main
 from fieldgate.events.model import Event, unpack
 from fieldgate.events.tables import events as events_table
 from tests.conftest import Service
-from tests.data.sql import first_value, write_sql
+from tests.data.commands import run_command
+from tests.data.sql import UsesDatabase, first_value, write_sql
 
 PATH = "/api/v2/event/"
 
@@ -28,24 +27,20 @@ async def load_events(
 ) -> None:
     """Create or replace events. With `replaces_demo`, demo events are deleted first."""
     options = ["--demo"] * is_demo + ["--replace-demo"] * replaces_demo
-    url = database if isinstance(database, str) else database.database_url
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "events.ndjson"
         file.write_bytes(b"\n".join([msgspec.json.encode(to_record(event)) for event in events]))
-        done = await load_files(url, file, options=options)
+        done = await load_files(database, file, options=options)
     assert done.exit_code == 0, done.output
     with write_sql(database, "events"):
         pass  # a running service answers with these events from now on
 
 
-async def load_files(database_url: str, *files: Path, options: Sequence[str] = ()) -> Result:
-    """Run `fieldgate events load` in this process."""
-    return await asyncio.to_thread(
-        CliRunner().invoke,
-        main,
-        ["events", "load", *options, *map(str, files)],
-        env={"FIELDGATE_DATABASE_URL": database_url},
-    )
+async def load_files(
+    database: str | UsesDatabase, *files: Path, options: Sequence[str] = ()
+) -> Result:
+    """Run `fieldgate events load`."""
+    return await run_command(database, "events", "load", *options, *map(str, files))
 
 
 def to_record(value: Any) -> Any:
