@@ -206,14 +206,15 @@ class FreshObjects:
         self._world.import_file("fresh uid", workbooks.household("Household"), if_exists="ask")
         return {"uid": self._world.names["fresh uid"]}
 
-    def _user(self) -> Values:
+    def _user(self, **fields: str) -> Values:
+        """Without a password, which takes as long to store as many requests."""
         username = f"fresh{self._number}"
-        body = {"username": username, "password": PASSWORD}
+        body = {"username": username, **fields}
         self._send("root session", "POST", "/api/v2/users/", json=body)
         return {"user": username, "username": username}
 
     def _user_token(self) -> Values:
-        values = self._user()
+        values = self._user(password=PASSWORD)
         return {**values, "id": self._new_token_id("anonymous", basic(values["user"]))}
 
     def _new_token_id(self, caller: str, headers: Values | None = None) -> str:
@@ -225,7 +226,7 @@ class FreshObjects:
         return {"id": self._new_token_id("viewer session")}
 
     def _leaver(self) -> Values:
-        values = self._user()
+        values = self._user(password=PASSWORD)
         token = self._send("anonymous", "POST", "/token/", basic(values["user"]))["token"]
         headers = {"Authorization": f"Token {token}"}
         return {
@@ -424,4 +425,6 @@ def record_writes(world: World) -> Iterator[str]:
         yield f"{write.method} {write.template}"
         recorder = WriteRecorder(world, write, fresh)
         recorder.record_callers()
+        if world.recorder.is_quick and write.able == "leaver":
+            continue  # each request checks a password
         recorder.record_bad_bodies()
