@@ -199,14 +199,15 @@ async def test_callers_take_turns_whatever_number_of_exports_they_have(
     tokens = [await many_events.create_token() for _ in range(2)]
     order: list[str] = []
 
-    async def read(token: str) -> None:
-        file = Download(many_events, token)
-        assert await file.status() == 200
+    async def read(file: Download, token: str) -> None:
         async for _ in file.rest():
             order.append(token)
         await file.close()
 
-    await asyncio.gather(read(tokens[0]), read(tokens[0]), read(tokens[1]))
+    readers = [(Download(many_events, token), token) for token in (*tokens, tokens[0])]
+    for file, _ in readers:  # all have begun before one goes on
+        assert await file.status() == 200
+    await asyncio.gather(*(read(file, token) for file, token in readers))
     batches = order[: 2 * order.count(tokens[1])]
     assert abs(batches.count(tokens[0]) - batches.count(tokens[1])) <= 2, order
 
