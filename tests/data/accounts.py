@@ -136,14 +136,14 @@ def create_token(
     )
     with write_sql(database) as connection:
         connection.execute(new)
+        if issued_by == "session":
+            logged_in = users.update().where(users.c.id == user_id).values(last_login_at=now())
+            connection.execute(logged_in)
     return token
 
 
 def create_session(database: str | UsesDatabase, user_id: int, provider: str = "") -> str:
     """Log a user in, with a password or through a provider of single sign-on. Return the value of the cookie."""
-    logged_in = users.update().where(users.c.id == user_id).values(last_login_at=now())
-    with write_sql(database) as connection:
-        connection.execute(logged_in)
     return create_token(database, user_id, name=provider, issued_by="session")
 
 
