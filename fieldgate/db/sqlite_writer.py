@@ -45,7 +45,7 @@ class SqliteWriter:
         """`engine` begins transactions that can write, and does not wait long for the lock of SQLite."""
         self._engine = engine
         self._file = file
-        self._busy_seconds = busy_seconds
+        self.busy_seconds = busy_seconds
         self._identity = identity
         self._queue: deque[_QueuedWrite] = deque()
         self._thread = ThreadPoolExecutor(1, "fieldgate-writer")
@@ -105,7 +105,7 @@ class SqliteWriter:
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
         """Begin a transaction when it is the turn of this process, and commit it in the end."""
-        until = monotonic() + self._busy_seconds
+        until = monotonic() + self.busy_seconds
         with self._engine.connect() as connection:
             transaction = None
             with write_turn(self._file, until):

@@ -118,14 +118,13 @@ def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> Non
 
 
 async def timeouts(database: AsyncDatabase) -> list[int]:
-    """What the connections of a database wait for: its transactions, group commits and reads."""
+    """How long a database waits for the lock of another process: in transactions, writes and reads."""
     query = text("PRAGMA busy_timeout")
     async with database.transaction() as connection:
         of_transaction = (await connection.execute(query)).scalar_one()
-    of_write = await database.write(lambda connection: connection.execute(query).scalar_one())
     return [
         of_transaction,
-        of_write,
+        round(database.sync.sqlite_writer.busy_seconds * 1000),
         database.sqlite_reader().execute("PRAGMA busy_timeout").fetchone()[0],
     ]
 
