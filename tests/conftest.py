@@ -160,14 +160,18 @@ class Service:
 
     async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         answer = await self.client.request(method, path, **options)
-        # The last use of a token is stored after the response. A test that writes by SQL would block it.
+        await self._wait_for_writes()
+        return answer
+
+    async def _wait_for_writes(self) -> None:
+        """The last use of a token is stored beside the response. A test that writes by SQL would block it, and wait."""
         for task in asyncio.all_tasks():
             if getattr(task.get_coro(), "__name__", "") == "_save_use":
                 await asyncio.wait([task])
-        return answer
 
     async def create_user(self, username: str = "", **details: Any) -> tuple[str, int]:
         """Create a user; return its name and id."""
+        await self._wait_for_writes()
         username = username or f"user-{secrets.token_hex(4)}"
         return username, create_user(self, username, **details)
 

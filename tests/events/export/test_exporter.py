@@ -242,9 +242,10 @@ async def test_one_batch_is_made_at_a_time(
 ) -> None:
     """Each thread that computes keeps the interpreter from other requests, and two are not faster than one."""
     held = HeldWorkbook(monkeypatch)
-    workbook = Download(many_events, await many_events.create_token(), "format=xlsx")
+    tokens = [await many_events.create_token() for _ in range(2)]
+    workbook = Download(many_events, tokens[0], "format=xlsx")
     await held.wait_until_begun()
-    rows = Download(many_events, await many_events.create_token())
+    rows = Download(many_events, tokens[1])
     has_begun = asyncio.create_task(rows.status())
     turns = many_events.app.app_context.overload.exports._turns
     try:
