@@ -5,16 +5,17 @@ behind, and starts again from the beginning. Rows are copied table by table and 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from threading import Event
 from typing import Any, NamedTuple
 
 from sqlalchemy import Table, bindparam, func, insert, select, text
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate.db.copied_tables import last_id, plain_table, rows_of, self_references, set_last_id
-from fieldgate.db.copy_engines import begin_read, begin_write, open_engine
 from fieldgate.db.data_versions import IDENTITY_TOPIC
-from fieldgate.db.database import sqlite_file
+from fieldgate.db.database import Database, sqlite_file
 from fieldgate.db.database_identity import remove_marker, write_marker
 from fieldgate.db.migrations import run_migrations
 from fieldgate.db.schema import SchemaStatus, state_of
@@ -54,13 +55,18 @@ def copy_database(
 
     With `live`, the source may change meanwhile: the copy has the state at the beginning.
     """
-    source = open_engine(source_url)
+    # Any number of rows is copied by one statement, and a connection pooler may be in front of PostgreSQL.
+    source = Database(source_url, is_pooled=True, statement_timeout=None)
+    target = Database(target_url, is_pooled=True, statement_timeout=None)
     target_file = sqlite_file(target_url)
-    with begin_read(source) as reader:
+    is_interrupted = Event()
+
+    def copy(reader: Connection) -> CopyResult:
         if not state_of(reader).is_usable:
             raise CopyError("The source does not have the schema of this release.")
         versions = _versions(reader)
-        with begin_write(open_engine(target_url)) as writer:
+
+        def fill(writer: Connection) -> dict[str, int]:
             _prepare_target(writer, tables)
             if target_file is not None:
                 remove_marker(target_file)  # it is going to be another database
@@ -70,9 +76,21 @@ def copy_database(
                 writer.execute(text("ANALYZE"))
             if not live:
                 _check_unchanged(source, versions)
-    if target_file is not None:
-        write_marker(target_file, versions[IDENTITY_TOPIC])
-    return CopyResult(counts)
+            if is_interrupted.is_set():
+                raise CopyError("The copy was interrupted.")
+            return counts
+
+        try:
+            counts = target.write(lambda writing: fill(writing.connection), is_alone=True)
+        except KeyboardInterrupt:  # it ends this wait, not the thread that writes to SQLite
+            is_interrupted.set()
+            raise
+        if target_file is not None:
+            write_marker(target_file, versions[IDENTITY_TOPIC])
+        return CopyResult(counts)
+
+    with closing(source), closing(target):
+        return source.read(lambda reading: copy(reading.connection))
 
 
 def _prepare_target(writer: Connection, tables: Sequence[Table]) -> None:
@@ -178,13 +196,12 @@ def _versions(connection: Connection) -> dict[str, int]:
     return {row.topic: row.version for row in connection.execute(select(topic_versions))}
 
 
-def _check_unchanged(source: Engine, versions: dict[str, int]) -> None:
-    with begin_read(source) as reader:
-        if _versions(reader) != versions:
-            raise CopyError(
-                "The source changed during the copy. Stop everything that writes to it and run the command again, "
-                "or use --live to get the state at the beginning."
-            )
+def _check_unchanged(source: Database, versions: dict[str, int]) -> None:
+    if source.read(lambda transaction: _versions(transaction.connection)) != versions:
+        raise CopyError(
+            "The source changed during the copy. Stop everything that writes to it and run the command again, "
+            "or use --live to get the state at the beginning."
+        )
 
 
 def _raise_versions(writer: Connection) -> None:
