@@ -12,6 +12,8 @@ Pages are requested concurrently and returned in order. How a walk knows that no
   records completely, until no record is missing.
 
 If none of these holds after some passes, `IncompleteList` is raised after the last record.
+
+A walk can go on in another process: keep `Walk.current` after each page, such as in JSON, and give it to a new walk.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from itertools import compress
-from math import inf
 from typing import Protocol
 
 import anyio
@@ -82,14 +83,17 @@ class WalkReport(msgspec.Struct):
     proof: str = ""  # "unchanged", "ordered" or "counted"; empty until the walk is complete
 
 
-class _Pass(msgspec.Struct):
-    """What one pass over the list saw."""
+class Pass(msgspec.Struct):
+    """What one pass over the list has seen so far."""
 
+    ordering: str = ""
+    end: int = 0  # the offset up to which the list was read
+    last_keys: list[Key] = msgspec.field(default_factory=list)  # of the records before `end`
     versions: set[str] = msgspec.field(default_factory=set)
     counts: set[int | None] = msgspec.field(default_factory=set)
     keys: set[Key] = msgspec.field(default_factory=set)
     pages: int = 0
-    most_pages: float = inf
+    most_pages: int = 0  # 0: not known
     repeated_pages: int = 0  # in a row
     is_continuous: bool = True
     is_fieldgate: bool = False
@@ -98,17 +102,22 @@ class _Pass(msgspec.Struct):
 
     def note(self, page: Page) -> None:
         if self.pages == 0 and page.count is not None:
-            self.most_pages = 100 + MAX_READS * page.count / page.step
+            self.most_pages = 100 + MAX_READS * page.count // page.step
         self.pages += 1
         self.repeated_pages = self.repeated_pages + 1 if self.keys.issuperset(page.keys) else 0
         # A page more can be one of records that were added meanwhile.
         self.is_beyond = (
             bool(page.records) and page.count is not None and page.end > page.count + page.step
         )
-        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or self.pages > self.most_pages
+        is_too_long = self.most_pages > 0 and self.pages > self.most_pages
+        self.is_endless = is_too_long or self.repeated_pages > MAX_REPEATED_PAGES
         self.is_fieldgate = page.is_fieldgate
         self.versions.add(page.data_version)
         self.counts.add(page.count)
+
+    def move_to_end_of(self, page: Page) -> None:
+        self.end = page.end
+        self.last_keys = page.keys[-OVERLAP:]
 
     @property
     def has_versions(self) -> bool:
@@ -131,9 +140,22 @@ class _Pass(msgspec.Struct):
 
 
 class Walk:
-    def __init__(self, source: PageSource, options: WalkOptions | None = None) -> None:
+    """`interrupted` is the current pass of a walk over the same list that was stopped: this one goes on there.
+
+    It returns what that pass had not returned yet, and knows whether both together are complete.
+    """
+
+    def __init__(
+        self,
+        source: PageSource,
+        options: WalkOptions | None = None,
+        interrupted: Pass | None = None,
+    ) -> None:
         self._source = source
         self._options = options or WalkOptions()
+        self._interrupted = interrupted
+        self.current = Pass()  # after each page, it has everything that was returned
+        self.keys: set[Key] = set()  # of all records of the list, once the walk is complete
         self._returned: set[Key] = set()
         self._counts: set[int | None] = set()  # of all passes
         self._has_fixed_order = True
@@ -147,14 +169,16 @@ class Walk:
         is_fixed = can_fix and options.is_fixed
         while True:
             if is_fixed:
-                async with aclosing(self._read_in_fixed_order()) as pages:
+                this = self._begin(options.fixed_ordering)
+                async with aclosing(self._read_in_fixed_order(this)) as pages:
                     async for records in pages:
                         yield records
                 if self._has_fixed_order:
                     self.report.proof = "ordered"
+                    self.keys = this.keys
                     return
                 can_fix = False
-            this = _Pass()
+            this = self._begin("")
             page_size = max(1, options.page_size - number * (options.page_size // 20 + 1))
             async with aclosing(self._read(this, page_size)) as pages:
                 async for records in pages:
@@ -162,40 +186,47 @@ class Walk:
             is_fixed = can_fix and this.is_fieldgate
             self.report.proof = self._proof(this, is_last_resort=not is_fixed)
             if self.report.proof:
+                self.keys = this.keys if this.is_whole(options) else self._returned
                 return
             number += 1
             if not is_fixed and (options.is_part or number == MAX_PASSES):
                 raise self._incomplete()
 
-    async def _read(self, this: _Pass, page_size: int) -> AsyncGenerator[Records, None]:
-        """One pass in the order of the list."""
+    def _begin(self, ordering: str) -> Pass:
+        """Begin a pass, or go on with the one that was interrupted, if it read the list in this order."""
+        interrupted, self._interrupted = self._interrupted, None
         self.report.passes += 1
-        last_keys: list[Key] = []
-        async with aclosing(_PageStream(self._source, self._options, page_size)) as stream:
-            end = stream.end
+        if interrupted is not None and interrupted.ordering == ordering:
+            self._returned |= interrupted.keys
+            self.report.received = len(interrupted.keys)
+            self.current = interrupted
+        else:
+            self.current = Pass(ordering, self._options.start)
+        return self.current
+
+    async def _read(self, this: Pass, page_size: int) -> AsyncGenerator[Records, None]:
+        """One pass in the order of the list."""
+        async with aclosing(_PageStream(self._source, self._options, page_size, this)) as stream:
             while (page := await self._next_page(stream, this)) is not None:
-                overlap = end - page.offset
-                expected = last_keys[len(last_keys) - overlap :] if overlap else []
+                overlap = this.end - page.offset
+                expected = this.last_keys[len(this.last_keys) - overlap :] if overlap else []
                 added = _add_keys(this.keys, page.keys[overlap:])
                 if page.keys[:overlap] != expected or not all(added):
                     this.is_continuous = False
                 self.report.duplicates += len(added) - sum(added)
-                end, last_keys = page.end, page.keys
+                this.move_to_end_of(page)
                 if records := self._not_returned(page):
                     yield records
 
-    async def _read_in_fixed_order(self) -> AsyncGenerator[Records, None]:
+    async def _read_in_fixed_order(self, this: Pass) -> AsyncGenerator[Records, None]:
         """A pass that goes back wherever a page has no record that was read before.
 
         Records keep their order, and a page has all records between its first and its last. If one of them was read
         before, then nothing is left out between what was read and the end of this page.
         """
-        options, this, failures = self._options, _Pass(), 0
-        self.report.passes += 1
-        ordering = options.fixed_ordering
-        async with aclosing(
-            _PageStream(self._source, options, max(2, options.page_size), ordering)
-        ) as stream:
+        options, failures = self._options, 0
+        page_size = max(2, options.page_size)
+        async with aclosing(_PageStream(self._source, options, page_size, this)) as stream:
             while (page := await self._next_page(stream, this)) is not None:
                 if not page.is_fieldgate or "ordering" in page.ignored_parameters:
                     self._has_fixed_order = False  # another server, which may ignore the order
@@ -209,12 +240,13 @@ class Walk:
                     continue
                 if any(_add_keys(this.keys, page.keys)):  # not only what was read again
                     failures = 0
+                this.move_to_end_of(page)
                 if records := self._not_returned(page):
                     yield records
         if this.is_unchanged and not this.is_whole(options):
             raise self._incomplete()
 
-    async def _next_page(self, stream: _PageStream, this: _Pass) -> Page | None:
+    async def _next_page(self, stream: _PageStream, this: Pass) -> Page | None:
         began, timeout = asyncio.get_running_loop().time(), self._options.timeout
         try:
             with anyio.fail_after(None if timeout is None else max(0.0, timeout - self._waited)):
@@ -240,7 +272,7 @@ class Walk:
         self.report.received += len(records)
         return records
 
-    def _proof(self, this: _Pass, *, is_last_resort: bool) -> str:
+    def _proof(self, this: Pass, *, is_last_resort: bool) -> str:
         """How it is known that this pass, with those before, returned everything; empty if it is not."""
         self._counts |= this.counts
         is_whole = this.is_whole(self._options)
@@ -279,19 +311,19 @@ class _PageStream:
     """
 
     def __init__(
-        self, source: PageSource, options: WalkOptions, page_size: int, ordering: str = ""
+        self, source: PageSource, options: WalkOptions, page_size: int, this: Pass
     ) -> None:
         self._source = source
         self._options = options
-        self._ordering = ordering
+        self._ordering = this.ordering
         self._tasks: deque[asyncio.Task[Page]] = deque()
         self._limit = page_size
         self.step = 0  # the page size of the server; 0: not known yet
-        self._next_offset = options.start
+        self._next_offset = this.end - len(this.last_keys)
         self._count: int | None = None
         self._is_done = False
         self.overlap = 0  # records at the end of a page that are requested again with the next
-        self.end = options.start  # of what was returned
+        self.end = self._next_offset  # of what was returned
 
     async def next_page(self) -> Page | None:
         """The next page, or None at the end. It begins with the last `overlap` records of the page before."""

@@ -1,16 +1,17 @@
 """Walks over lists that stay as they are, change, or are not ordered completely."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from fieldgate_client import AsyncClient
 from fieldgate_client.connection import ConnectionOptions
 from fieldgate_client.errors import IncompleteList
-from fieldgate_client.walk import Walk, WalkOptions
+from fieldgate_client.walk import Pass, Walk, WalkOptions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -233,6 +234,87 @@ async def test_a_fixed_order_is_not_trusted_on_other_servers(
         found = await read(walk)
         assert walk.report.proof in ("counted", "unchanged")
         assert len(found) >= (walk.report.count or 0)
+
+
+# Walks that are interrupted
+
+
+async def read_and_stop(walk: Walk, pages: int) -> tuple[list[int], Pass]:
+    """Read so many pages. Return the ids, and what another process is told."""
+    found: list[int] = []
+    async with aclosing(walk.pages()) as read_pages:
+        async for page in read_pages:
+            found += [int(bytes(record).split(b":")[1].strip(b"}")) for record in page]
+            pages -= 1
+            if not pages:
+                break
+    return found, msgspec.json.decode(msgspec.json.encode(walk.current), type=Pass)
+
+
+@pytest.mark.parametrize("is_fieldgate", [True, False])
+@pytest.mark.parametrize("stops", [(1,), (3,), (9,), (10,), (1, 1, 1), (4, 5)])
+async def test_a_walk_goes_on_at_a_page(is_fieldgate: bool, stops: tuple[int, ...]) -> None:
+    source = ChangingList(
+        newest_first(100), has_version=is_fieldgate, is_fieldgate=is_fieldgate, max_limit=10
+    )
+    options = WalkOptions(10, 1, fixed_ordering="id" if is_fieldgate else "", is_fixed=is_fieldgate)
+    found: list[int] = []
+    position = None
+    for pages in stops:
+        more, position = await read_and_stop(Walk(source, options, position), pages)
+        found += more
+    source.requests.clear()
+    walk = Walk(source, options, position)
+    found += await read(walk)
+    assert sorted(found) == [*range(100)]
+    assert walk.keys == {*range(100)}
+    assert walk.report.proof == ("ordered" if is_fieldgate else "counted")
+    assert walk.report.received == 100
+    read_before = len(found) - len(source.requests) * 10
+    assert source.requests[0][0] >= min(read_before, 90) - 10, "it does not begin at the start"
+
+
+@given(steps, st.integers(1, 60), st.integers(2, 9), st.lists(st.integers(1, 6), max_size=4))
+async def test_fieldgate_lists_that_change_while_walks_are_interrupted(
+    changes: list[list[tuple[object, ...]]], number: int, page_size: int, stops: list[int]
+) -> None:
+    source = ChangingList(newest_first(number), changes=changes)
+    options = WalkOptions(page_size, 1, fixed_ordering="id", is_fixed=True)
+    found: list[int] = []
+    position = None
+    with suppress(IncompleteList):
+        for pages in stops:
+            more, position = await read_and_stop(Walk(source, options, position), pages)
+            found += more
+        walk = Walk(source, options, position)
+        found += await read(walk)
+        assert len(found) == len(set(found))
+        assert source.always <= set(found) <= source.ever
+        assert source.always <= walk.keys <= source.ever
+
+
+@pytest.mark.parametrize(
+    "change", [("remove", 99), ("add", 200, -200), ("move", 99, 0), ("move", 0, -200)]
+)
+@pytest.mark.parametrize("pages", [1, 3, 5])
+async def test_a_list_that_moved_between_two_parts_of_a_walk(
+    change: tuple[Any, ...], pages: int
+) -> None:
+    source = ChangingList(newest_first(100), has_version=False, is_fieldgate=False)
+    options = WalkOptions(20, 1)
+    found, position = await read_and_stop(Walk(source, options), pages)
+    source._changes = iter([[change]])
+    walk = Walk(source, options, position)
+    found += await read(walk)
+    assert set(found) == source.ever
+    assert walk.keys == set(source.ranks), "what was removed is not in the list"
+
+
+async def test_an_interrupted_walk_in_another_order_begins_at_the_start() -> None:
+    source = ChangingList(newest_first(100), max_limit=10)
+    _, position = await read_and_stop(Walk(source, WalkOptions(10, 1)), 3)
+    walk = Walk(source, WalkOptions(10, 1, fixed_ordering="id", is_fixed=True), position)
+    assert await read(walk) == [*range(100)]
 
 
 @pytest.mark.parametrize(
