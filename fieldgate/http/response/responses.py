@@ -14,7 +14,7 @@ import zstandard
 
 from fieldgate import __version__
 from fieldgate.errors import Header, RequestTimeout
-from fieldgate.http.disconnects import Receive, run_until_disconnect
+from fieldgate.http.disconnects import Client, run_until_disconnect
 from fieldgate.i18n.languages import Language
 from fieldgate.overload import run_in_thread_if
 
@@ -163,7 +163,7 @@ _BODY_HEADERS = {b"content-type", b"content-length", b"content-encoding"}
 
 
 async def send_response(
-    receive: Receive,
+    client: Client,
     send: Send,
     response: Response,
     extra_headers: Sequence[Header],
@@ -188,7 +188,7 @@ async def send_response(
     if response.stream is not None and method != "HEAD":
         async with aclosing(response.stream):
             try:
-                await run_until_disconnect(receive, _send_stream(send, body, response.stream))
+                await run_until_disconnect(client, _send_stream(send, body, response.stream))
             except RequestTimeout:
                 return status  # without the end: what the client has must not look complete
         body = b""
