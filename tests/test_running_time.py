@@ -26,6 +26,7 @@ from fieldgate.assets import expression_text
 from fieldgate.assets.form_texts import language_code, plain
 from fieldgate.assets.store import name_key
 from fieldgate.http.request.request_body import part_filename
+from fieldgate.i18n.folding import fold_text
 from fieldgate.imports.fetch.ssrf_guard import content_disposition_filename
 from fieldgate.imports.xlsform.xpath.expressions import find_references, parse_expression
 
@@ -376,6 +377,7 @@ PARSERS: tuple[Callable[[str], object], ...] = (
     disposition_filename,
     escape_formula,
     find_references,
+    fold_text,
     language_code,
     name_key,
     parse_expression,

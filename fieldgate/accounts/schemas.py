@@ -133,7 +133,7 @@ class UserFilters(msgspec.Struct, frozen=True):
     search: Annotated[
         str,
         Meta(
-            description="Part of the username, first or last name, case-insensitive.",
+            description="Part of the username, first or last name, ignoring case and accents.",
             max_length=150,
         ),
     ] = ""

@@ -45,6 +45,7 @@ from fieldgate.db import (
 from fieldgate.db.log import LogEntry, LogUser, count_in_log, write_log
 from fieldgate.db.uid import ALPHABET
 from fieldgate.errors import NotFound, Unauthorized
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import NO_LIMITS, OPERATOR, AuthMethod, Caller, Scope, TokenLimits, User
 from fieldgate.pagination import PageRequest
@@ -121,6 +122,11 @@ def username_key(username: str) -> str:
     return unicodedata.normalize("NFKC", username[:MAX_COMPARED_CHARS]).casefold()
 
 
+def user_search_text(username: str, first_name: str, last_name: str) -> str:
+    """Return what a search for people is compared with."""
+    return "\n".join(map(fold_text, (username, first_name, last_name)))
+
+
 def username_hash(username: str) -> bytes:
     """Return what is stored of the name of a user who left."""
     return hashlib.sha256(username_key(username).encode("utf-8", "surrogatepass")).digest()
@@ -176,7 +182,11 @@ class AccountStore:
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
         uid = new_uid("u")
         insert = users.insert().values(
-            **values, uid=uid, username_key=username_key(new.username), created_at=now()
+            **values,
+            uid=uid,
+            username_key=username_key(new.username),
+            search_text=user_search_text(new.username, new.first_name, new.last_name),
+            created_at=now(),
         )
         rights = {
             "is_superuser": new.is_superuser,
@@ -261,13 +271,7 @@ class AccountStore:
         if is_active is not None:
             query = query.where(users.c.disabled_at.is_(None) == is_active)
         if search:
-            by_name = (
-                func.lower(column).contains(search.lower(), autoescape=True)
-                for column in (users.c.first_name, users.c.last_name)
-            )
-            query = query.where(
-                or_(users.c.username_key.contains(username_key(search), autoescape=True), *by_name)
-            )
+            query = query.where(users.c.search_text.contains(fold_text(search), autoescape=True))
         return await paginate(
             self._database, query, page, order_by=[users.c.username_key, users.c.id]
         )

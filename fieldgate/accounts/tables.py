@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    Text,
     UniqueConstraint,
     and_,
     func,
@@ -44,6 +45,8 @@ users = Table(
     Column("password_hash", String(255), nullable=False),
     Column("first_name", String(150), nullable=False),
     Column("last_name", String(150), nullable=False),
+    # Of a person: username, first and last name, folded, each in a line of its own.
+    Column("search_text", Text, nullable=False, server_default=""),
     Column("is_superuser", Boolean, nullable=False),
     Column("is_ifrc", Boolean, nullable=False),
     Column(

@@ -3,13 +3,13 @@
 from collections.abc import Collection
 
 import msgspec
-from sqlalchemy import or_, select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.account_log import user_entry
 from fieldgate.accounts.schemas import UserChanges
 from fieldgate.accounts.service_accounts import NO_ADMIN, disable_owned, is_owned_by, lock_owner
-from fieldgate.accounts.store import TOPIC, revoke_tokens
+from fieldgate.accounts.store import TOPIC, revoke_tokens, user_search_text
 from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, users, with_teams_of
 from fieldgate.accounts.teams import lock_teams_of, replace_disabled_admin
 from fieldgate.db import AsyncDatabase, DataVersions, now
@@ -92,6 +92,8 @@ class UserEditor:
             await write_log(connection, by, *await _entries(connection, user_id, changes))
             if values:
                 await connection.execute(account.values(**values))
+            if changes.first_name is not None or changes.last_name is not None:
+                await _update_search_text(connection, user_id)
             if is_active is not None:
                 is_changed = (
                     users.c.disabled_at.is_not(None) if is_active else users.c.disabled_at.is_(None)
@@ -107,6 +109,16 @@ class UserEditor:
                 await revoke_tokens(connection, user_id)
                 await disable_owned(connection, by, [user_id], "disabled")
             await self._data_versions.bump(connection, TOPIC)
+
+
+async def _update_search_text(connection: AsyncConnection, user_id: int) -> None:
+    """Fold the names of a user again. The row is locked, as they were just changed."""
+    names = select(users.c.username, users.c.first_name, users.c.last_name)
+    is_user = and_(users.c.id == user_id, users.c.id != PUBLIC_USER_ID)
+    row = (await connection.execute(names.where(is_user))).one_or_none()
+    if row is not None:
+        search_text = user_search_text(row.username, row.first_name, row.last_name)
+        await connection.execute(users.update().where(is_user).values(search_text=search_text))
 
 
 async def _check_service_account(

@@ -409,10 +409,10 @@ class AssetFilters(msgspec.Struct, frozen=True):
         str,
         Meta(
             description="Up to 20 words, phrases in quotes, and field:value terms, combined with AND, OR, NOT and "
-            "parentheses. Words and phrases are searched in the name; case is ignored. Fields: asset_type, name, "
-            "name__icontains, owner__username, owner__username__icontains, parent (a uid or null), pk, tags, "
-            "tags__name__icontains, uid, date_created and date_modified with __gt, __gte, __lt or __lte. No asset has "
-            "other fields of KoboToolbox.",
+            "parentheses. Words and phrases are searched in the name; case and accents are ignored. Fields: "
+            "asset_type, name, name__icontains, owner__username, owner__username__icontains, parent (a uid or null), "
+            "pk, tags, tags__name__icontains, uid, date_created and date_modified with __gt, __gte, __lt or __lte. "
+            "No asset has other fields of KoboToolbox.",
             max_length=MAX_SEARCH_CHARS,
             extra={"check": check_search},
         ),

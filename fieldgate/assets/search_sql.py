@@ -33,6 +33,7 @@ from fieldgate.http.search_grammar import (
     SearchOr,
     SearchTerm,
 )
+from fieldgate.i18n.folding import fold_text
 from fieldgate.identity import Caller
 
 NULL = "null"  # as a value: `parent:null`
@@ -68,7 +69,7 @@ class SearchCompiler:
             return false()
         match field:
             case "" | "name__icontains":
-                return assets.c.name_key.contains(name_key(value), autoescape=True)
+                return assets.c.search_text.contains(fold_text(value), autoescape=True)
             case "name":
                 return assets.c.name_key == name_key(value)
             case "asset_type":
@@ -80,13 +81,14 @@ class SearchCompiler:
             case "owner__username":
                 return _owner_matches(users.c.username_key == username_key(value))
             case "owner__username__icontains":
+                # Usernames have no letter that is folded.
                 return _owner_matches(
-                    users.c.username_key.contains(username_key(value), autoescape=True)
+                    users.c.username_key.contains(fold_text(value), autoescape=True)
                 )
             case "tags" | "tags__name":
                 return self._has_tag(value)
             case "tags__name__icontains":
-                return assets.c.tags_key.contains(name_key(value), autoescape=True)
+                return assets.c.tags_key.contains(fold_text(value), autoescape=True)
             case "parent" | "parent__uid":
                 return (
                     not_(self._is_in_collection())

@@ -54,6 +54,7 @@ from fieldgate.assets.tables import (
 )
 from fieldgate.db import AsyncDatabase, DataVersions, RowPage, in_values, new_uid, now, paginate
 from fieldgate.db.log import PROJECT, LogEntry, LogObject, count_in_log, write_log
+from fieldgate.i18n.folding import fold_text
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -113,6 +114,7 @@ class AssetStore:
                 "asset_type": asset.asset_type,
                 "name": asset.name,
                 "name_key": name_key(asset.name),
+                "search_text": fold_text(asset.name),
                 "form_id": _form_id(asset.content),
                 "settings": asset.settings,
                 "tags": list(asset.tags),
@@ -583,10 +585,11 @@ def _form_id(content: dict[str, Any]) -> str | None:
 
 
 def _with_keys(values: dict[str, Any]) -> dict[str, Any]:
-    """Add the keys of a new name and new tags, for search and sort order."""
+    """Add what follows from a new name and new tags, for search and sort order."""
     keys = {}
     if "name" in values:
         keys["name_key"] = name_key(values["name"])
+        keys["search_text"] = fold_text(values["name"])
     if "tags" in values:
         keys["tags_key"] = tags_key(values["tags"])
     return values | keys
@@ -601,14 +604,17 @@ def strip_control_characters(name: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return a key that ignores case and the encoding of accents: `École`, `école` and `ÉCOLE` have the same key."""
+    """Return a key that ignores case and the encoding of accents: `École`, `école` and `ÉCOLE` have the same key.
+
+    `Ecole` has another one: it is another name, though a search finds both.
+    """
     compared = unicodedata.normalize("NFKC", name[:MAX_COMPARED_CHARS]).casefold()
     return unicodedata.normalize("NFKC", compared)
 
 
 def tags_key(tags: Sequence[str]) -> str:
-    """Return the keys of tags, each in a line of its own."""
-    return "\n".join(name_key(tag) for tag in tags)
+    """Return the folded tags, each in a line of its own."""
+    return "\n".join(map(fold_text, tags))
 
 
 _TITLE = re.compile(r"<h:title(?:/>|>[^<]*</h:title>)")

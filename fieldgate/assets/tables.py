@@ -40,11 +40,12 @@ assets = Table(
     Column("parent_id", ForeignKey("assets.id", ondelete="SET NULL")),
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),
-    Column("name_key", Text, nullable=False, server_default=""),  # for search and sort order
+    Column("name_key", Text, nullable=False, server_default=""),  # for comparison and sort order
+    Column("search_text", Text, nullable=False, server_default=""),  # the name, folded
     Column("form_id", Text),  # of the newest version, if its settings have one
     Column("settings", JSON, nullable=False),
     Column("tags", JSON, nullable=False),
-    Column("tags_key", Text, nullable=False, server_default=""),  # for search
+    Column("tags_key", Text, nullable=False, server_default=""),  # folded, for search
     Column("summary", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("modified_at", Timestamp, nullable=False),

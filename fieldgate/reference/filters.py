@@ -13,10 +13,13 @@ Ids = Annotated[
     tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")
 ]
 Name = Annotated[
-    str, Meta(description="Only those with this name, in any language, ignoring case.")
+    str, Meta(description="Only those with this name, in any language, ignoring case and accents.")
 ]
 Search = Annotated[
-    str, Meta(description="Words that must all be in the name, in any language, ignoring case.")
+    str,
+    Meta(
+        description="Words that must all be in the name, in any language, ignoring case and accents."
+    ),
 ]
 Ordering = Annotated[
     Literal["name", "-name", "id", "-id"],

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from fieldgate.http.links import encode
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText, in_language
 from fieldgate.i18n.messages import Message, translate
@@ -60,8 +61,9 @@ class DisasterType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LocalizedRecord(msgspec.Struct, frozen=True):
-    """A record in one language: its JSON, its name, and its place in the order of names."""
+    """A record in one language, its JSON, its name, and its place in the order of names."""
 
+    record: Any
     encoded: bytes
     name: str
     place: int
@@ -89,19 +91,31 @@ class NamedRecords(Generic[Stored]):
         self._by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
 
     def matching(self, word: str) -> frozenset[int]:
-        """Return the ids of those whose name contains the word, in any language, ignoring case."""
+        """Return the ids of those whose name contains the word, in any language, folded."""
         wanted = fold_text(word)
         return frozenset(
             [id_ for id_, names in self._folded.items() if any(wanted in name for name in names)]
         )
 
     def with_name(self, name: str) -> frozenset[int]:
-        """Return the ids of those with exactly this name, in any language, ignoring case."""
+        """Return the ids of those with exactly this name, in any language, folded."""
         wanted = fold_text(name)
         return frozenset([id_ for id_, names in self._folded.items() if wanted in names])
 
     def json(self, language: Language, id_: int) -> bytes:
         return self._localized(language)[id_].encoded
+
+    def record(self, language: Language, id_: int) -> Any:
+        """Return the record as a struct, which callers must not change."""
+        return self._localized(language)[id_].record
+
+    def records(self, language: Language, ids: Iterable[int]) -> list[Any]:
+        """Return records as structs, ordered by name."""
+        localized = self._localized(language)
+        found = [localized[id_] for id_ in ids]
+        if len(found) > 1:
+            found.sort(key=attrgetter("place"))
+        return [each.record for each in found]
 
     def json_array(self, language: Language, ids: Iterable[int]) -> bytes:
         """Return a JSON array of records, ordered by name."""
@@ -122,7 +136,7 @@ class NamedRecords(Generic[Stored]):
             names = {id_: record.name for id_, record in records.items()}
             ids = ordered_ids(names, language, self._orders.get(language.value))
             self._by_language[language] = {
-                id_: _LocalizedRecord(encode(records[id_]), names[id_], place)
+                id_: _LocalizedRecord(records[id_], encode(records[id_]), names[id_], place)
                 for place, id_ in enumerate(ids)
             }
         return self._by_language[language]
@@ -168,11 +182,6 @@ class ReferenceData:
     def full_country_json(self, language: Language, id_: int) -> bytes:
         """Return the record that lists of countries have, with more fields than countries in events."""
         return encode(_full_country_record(self.countries[id_], language))
-
-
-def fold_text(text: str) -> str:
-    """What words are compared by: keyboards have no ’, and nobody minds the case."""
-    return text.casefold().replace("’", "'")
 
 
 def _country_record(country: Country, language: Language) -> MiniCountry:

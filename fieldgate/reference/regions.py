@@ -5,9 +5,9 @@ from functools import cache
 import msgspec
 
 from fieldgate.http.links import encode
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.reference.reference_data import fold_text
 from fieldgate.reference.schemas import RegionRecord
 
 
@@ -33,7 +33,7 @@ def region_records(language: Language) -> dict[int, msgspec.Raw]:
 
 
 def regions_matching(word: str) -> frozenset[int]:
-    """Return the regions whose name contains the word, in any language, ignoring case."""
+    """Return the regions whose name contains the word, in any language, folded."""
     wanted = fold_text(word)
     return frozenset(
         region.id

@@ -4,6 +4,7 @@ import base64
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -290,6 +291,25 @@ async def test_list_of_all_users(admin: Admin) -> None:
     assert (await admin.send("GET", f"{PATH}?status=other")).status_code == 400
     create_session(admin.service, admin.amina.id)
     assert (await admin.send("GET", f"{PATH}amina/")).json()["last_login"] is not None
+
+
+async def test_search_of_users_ignores_accents_and_variants_of_letters(admin: Admin) -> None:
+    async def usernames(search: str) -> list[str]:
+        answer = await admin.send("GET", f"{PATH}?search={quote(search)}")
+        return [record["username"] for record in answer.json()["results"]]
+
+    zoe = {"username": "zoe", "first_name": "Zoë", "last_name": "N’Diaye"}
+    assert (await admin.send("POST", PATH, zoe)).status_code == 201
+    for search in ("zoe", "ZOÉ", "n'diaye", "N`DIAYE"):
+        assert await usernames(search) == ["zoe"], search
+    changed = await admin.send("PATCH", f"{PATH}zoe/", {"first_name": "إيمان"})
+    assert changed.status_code == 200
+    assert await usernames("ايمان") == await usernames("N'DIAYE") == ["zoe"]
+    await admin.send("PATCH", f"{PATH}zoe/", {"last_name": "Çelik"})
+    assert await usernames("celik") == await usernames("ایمان") == await usernames("zoe") == ["zoe"]
+    assert await usernames("n'diaye") == []
+    assert await usernames("zoeÇelik") == [], "each name is searched by itself"
+    assert await usernames("ﷺ" * 150) == [], "a letter that becomes several"
 
 
 @pytest.mark.parametrize("how", ["password", "token", "session"])

@@ -16,6 +16,7 @@ from fieldgate.http.search_grammar import (
     SearchOr,
     SearchTerm,
 )
+from fieldgate.i18n.folding import fold_text
 
 
 def count_terms(expression: SearchExpression) -> int:
@@ -74,17 +75,17 @@ def matches(expression: SearchExpression, record: Mapping[str, Any]) -> bool:
 def _term_matches(field: str, value: str, record: Mapping[str, Any]) -> bool:
     parent = record["parent"] and record["parent"].rstrip("/").rpartition("/")[2]
     results: dict[str, bool] = {
-        "": fold(value) in fold(record["name"]),
-        "name__icontains": fold(value) in fold(record["name"]),
-        "name": fold(value) == fold(record["name"]),
+        "": fold_text(value) in fold_text(record["name"]),
+        "name__icontains": fold_text(value) in fold_text(record["name"]),
+        "name": fold_case(value) == fold_case(record["name"]),
         "asset_type": value.lower() == record["asset_type"],
         "uid": value == record["uid"],
-        "owner__username": fold(value) == fold(record["owner__username"]),
-        "owner__username__icontains": fold(value) in fold(record["owner__username"]),
+        "owner__username": fold_case(value) == fold_case(record["owner__username"]),
+        "owner__username__icontains": fold_text(value) in fold_text(record["owner__username"]),
         "tags": value in record["tag_string"].split(","),
         "tags__name": value in record["tag_string"].split(","),
         "tags__name__icontains": any(
-            fold(value) in fold(tag) for tag in record["tag_string"].split(",") if tag
+            fold_text(value) in fold_text(tag) for tag in record["tag_string"].split(",") if tag
         ),
         "parent": parent is None if value == "null" else parent == value,
         "parent__uid": parent is None if value == "null" else parent == value,
@@ -92,7 +93,8 @@ def _term_matches(field: str, value: str, record: Mapping[str, Any]) -> bool:
     return results[field]
 
 
-def fold(text: str) -> str:
+def fold_case(text: str) -> str:
+    """Names that differ by more than case are two names, although a search finds both."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.store import name_key, tags_key
 from fieldgate.assets.tables import assets
+from fieldgate.i18n.folding import fold_text
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldUser, generate_world
 from tests.assets.search_expressions import matches, random_expression, to_text
 from tests.conftest import Service, StartService, nightly_only
@@ -20,6 +21,10 @@ NAMES = (
     "under_score",
     "École Été",
     "école",
+    "ecole",
+    "Santé à l’hôpital",
+    "إحصاء الصحّة",
+    "احصاء الصحه ٢٠٢٦",
     "it's (1)",
     'a "quoted" name',
     "Straße",
@@ -44,6 +49,7 @@ async def rename(world: PermissionWorld, rng: random.Random) -> None:
             values = {
                 "name": name,
                 "name_key": name_key(name),
+                "search_text": fold_text(name),
                 "tags": tags,
                 "tags_key": tags_key(tags),
             }
@@ -59,18 +65,34 @@ async def test_sql_finds_what_python_finds(
         await rename(world, rng)
         uids = [asset.uid for asset in world.assets]
         usernames = [user.username for user in world.users]
-        parts = ("a", "É", "%", "_", "100%", "ss", "\\", "(1)", "'", '"', "e\u0301")
+        parts = (
+            "a",
+            "É",
+            "%",
+            "_",
+            "100%",
+            "ss",
+            "\\",
+            "(1)",
+            "'",
+            "’",
+            '"',
+            "e\u0301",
+            "احصاء",
+            "ة",
+            "26",
+        )
         values = {
             "": parts,
             "name__icontains": parts,
-            "name": [*NAMES, "ÉCOLE", "STRASSE", "a"],
+            "name": [*NAMES, "ÉCOLE", "ECOLE", "STRASSE", "a"],
             "asset_type": ["survey", "SURVEY", "collection", "block", "florb"],
             "uid": [*uids, "anope", "a" * 100],
             "owner__username": [*usernames, usernames[0].upper(), "nobody"],
-            "owner__username__icontains": ["USER-", usernames[1][:8], "%"],
+            "owner__username__icontains": ["USER-", "üser-", usernames[1][:8], "%"],
             "tags": [*TAGS, "nope", "a"],
             "tags__name": TAGS,
-            "tags__name__icontains": [*parts, "WATER", "wat", "ÉT"],
+            "tags__name__icontains": [*parts, "WATER", "wat", "ÉT", "ete"],
             "parent": ["null", *uids, "nope"],
             "parent__uid": uids,
         }

@@ -10,7 +10,7 @@ import httpx
 from argon2 import PasswordHasher
 from sqlalchemy import Row, select
 
-from fieldgate.accounts.store import hash_token, new_token, username_key
+from fieldgate.accounts.store import hash_token, new_token, user_search_text, username_key
 from fieldgate.accounts.tables import identities, invitations, tokens, users
 from fieldgate.db import new_uid, now
 from tests.data.sql import UsesDatabase, all_rows, first_row, first_value, write_sql
@@ -55,6 +55,7 @@ def create_user(
         password_hash=password_hash,
         first_name=first_name,
         last_name=last_name,
+        search_text=user_search_text(username, first_name, last_name),
         is_superuser=is_superuser,
         is_ifrc=is_ifrc,
         is_demo=is_demo,

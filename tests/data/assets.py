@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 from fieldgate.assets.store import name_key, tags_key
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import new_uid, now
+from fieldgate.i18n.folding import fold_text
 from tests.data.accounts import AnswersRequests
 from tests.data.commands import run_command
 from tests.data.sql import UsesDatabase, all_rows, first_row, write_sql
@@ -45,6 +46,7 @@ def create_asset(
             asset_type=asset_type,
             name=name,
             name_key=name_key(name),
+            search_text=fold_text(name),
             form_id=_form_id(content),
             settings=settings or {},
             tags=list(tags),

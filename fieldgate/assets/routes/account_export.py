@@ -127,7 +127,7 @@ def _queries(user_id: int) -> Mapping[str, Select[Any]]:
     )
     all_tokens = select(*token_columns).where(tokens.c.user_id == user_id).order_by(tokens.c.id)
     is_session = tokens.c.issued_by == IssuedBy.SESSION.value
-    not_exported = ("id", "owner_id", "username_key", "password_hash", "is_demo")
+    not_exported = ("id", "owner_id", "username_key", "search_text", "password_hash", "is_demo")
     profile = [column for column in users.c if column.name not in not_exported]
     not_logged = ("id", "user_id", "subject_id", "owner_id", "effect_count", "minute_key")
     subject = _hide_team(user_id, log.c.subject_id, log.c.subject_name, log.c.subject_uid).label(

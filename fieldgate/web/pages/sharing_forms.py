@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.accounts.account_rules import MAX_NAME_CHARS
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import TEAM_PREFIX
 from fieldgate.assets.schemas import TEAMS_PATH
 from fieldgate.errors import BadRequest
 from fieldgate.http.internal_api import APIError, APIResponse, InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, decode_json
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
@@ -289,9 +291,11 @@ async def _suggestions(
     if form.caller.sees_everything:  # only superusers can list users
         found = await api.find("/api/v2/users/", {"search": name[:3], "limit": 200})
         known |= {each["username"] for each in (found or {"results": []})["results"]}
-    by_key = {each.casefold(): each for each in known - {PUBLIC_USERNAME}}
+    by_folded_name = {fold_text(username): username for username in known - {PUBLIC_USERNAME}}
+    wanted = fold_text(name)[:MAX_NAME_CHARS]
     similar = [
-        by_key[key] for key in get_close_matches(name.casefold()[:150], by_key, MAX_SUGGESTIONS)
+        by_folded_name[folded]
+        for folded in get_close_matches(wanted, by_folded_name, MAX_SUGGESTIONS)
     ]
     if not similar or similar[0].casefold() == name.casefold():
         return []
