@@ -12,17 +12,12 @@ set back as well.
 
 Some data ends at a time that was written before (`ends`). Nobody writes then: once it passed, that time is a version.
 
-On SQLite, every process sees a commit at once. On PostgreSQL, the process that wrote does, and the others learn of it
-by LISTEN, usually within milliseconds. A process that has not heard from PostgreSQL for `MAX_STALENESS` queries the
-versions instead of using those it has. So does one behind a connection pooler, where LISTEN does not work.
+On SQLite, every process sees a commit at once. PostgreSQL is asked each time.
 """
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Sequence
-from contextlib import suppress
-from time import monotonic
 from typing import Any
 
 from sqlalchemy import (
@@ -42,21 +37,13 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.async_database import AsyncDatabase
-from fieldgate.db.outages import DatabaseGone, is_unavailable
 from fieldgate.db.prepared import PreparedQuery
 from fieldgate.db.tables import ClockTime, Timestamp, now, topic_versions
 from fieldgate.db.upsert import upsert
 
-CHANNEL = "fieldgate_changes"
 IDENTITY_TOPIC = (
     "identity"  # its version is a random number that identifies the database and never changes
 )
-MAX_STALENESS = 1.0  # seconds without news after which the versions are queried
-HEARTBEAT_INTERVAL = 0.4  # seconds between two queries on the listener's connection
-RETRY_DELAY = 0.5  # seconds before the listener connects again
-
-_NOTIFY = select(func.pg_notify(CHANNEL, bindparam("topic")))
-
 log = logging.getLogger(__name__)
 
 
@@ -84,14 +71,8 @@ class DataVersions:
         self._upsert = _bump_statement(database)
         self._bump_prepared = PreparedQuery(database, self._upsert)
         self._versions: dict[str, int] = {}
-        # Changes when the database went back to an earlier state: then a cache of a higher version is not valid either.
-        self.generation = 0
         self._sqlite_state: object = None
         self._sqlite_reader: sqlite3.Connection | None = None
-        self._last_heard = float("-inf")
-        # Versions this process wrote, and the loop time until which they may not have been committed or received.
-        self._expected_versions: dict[str, tuple[int, float]] = {}
-        self._listener: asyncio.Task[None] | None = None
 
     async def bump(self, connection: AsyncConnection, *topics: str) -> None:
         """Raise the versions of topics in the writer's transaction."""
@@ -103,38 +84,18 @@ class DataVersions:
             if self._database.is_sqlite:
                 self._bump_prepared.execute(connection, topic=topic, version=Timestamp.pack(now()))
                 continue
-            version = connection.execute(self._upsert, {"topic": topic}).scalar_one()
-            connection.execute(_NOTIFY, {"topic": topic})
-            self._expected_versions[topic] = (
-                version,
-                monotonic() + MAX_STALENESS,
-            )
+            connection.execute(self._upsert, {"topic": topic})
 
-    async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]:
-        """Return the current versions of topics. On PostgreSQL they can be up to `MAX_STALENESS` seconds old.
-
-        With `fresh` they are current on PostgreSQL, too, at the cost of a query. This is for data that a client writes
-        through one process and reads through another.
-        """
-        if fresh and topics and not self._database.is_sqlite:
-            found = await self._query_postgres()
-            return tuple([found.get(topic, 0) for topic in topics])
-        if topics:
-            if self._database.is_sqlite:
-                self._refresh_from_sqlite()
-            elif self._is_stale(topics, monotonic()):
-                await self._refresh_from_postgres()
-        return tuple([self._versions.get(topic, 0) for topic in topics])
-
-    def _is_stale(self, topics: Sequence[str], time_now: float) -> bool:
-        """Whether the listener is silent, or this process wrote a version that it has not received yet."""
-        if time_now - self._last_heard > MAX_STALENESS:
-            return True
-        for topic in topics:
-            version, until = self._expected_versions.get(topic, (0, 0.0))
-            if self._versions.get(topic, 0) < version and time_now < until:
-                return True
-        return False
+    async def versions(self, topics: Sequence[str]) -> tuple[int, ...]:
+        """Return the current versions of topics."""
+        if not topics:
+            return ()
+        if self._database.is_sqlite:
+            self._refresh_from_sqlite()
+            versions = self._versions
+        else:
+            versions = await self._query_postgres()
+        return tuple([versions.get(topic, 0) for topic in topics])
 
     async def version(self, topic: str) -> int:
         return (await self.versions((topic,)))[0]
@@ -149,95 +110,27 @@ class DataVersions:
             self._receive(dict(reader.execute(self._select_versions).fetchall()), self._versions)
             self._sqlite_state, self._sqlite_reader = state, reader
 
-    async def _refresh_from_postgres(self) -> None:
-        before = self._versions
-        self._receive(await self._query_postgres(), before)
-
     async def _query_postgres(self) -> dict[str, int]:
+        """Return the versions of all topics.
+
+        A query that was sent earlier can end later, so `_versions` may be older than what this one returns.
+        """
+        before = self._versions
         async with self._database.pooled_connection() as connection:
-            return dict(await connection.fetch(self._select_versions))
+            versions = dict(await connection.fetch(self._select_versions))
+        self._receive(versions, before)
+        return versions
 
     def _receive(self, found: dict[str, int], before: dict[str, int]) -> None:
         """Use versions that were queried; `before` are those that were known when the query was sent.
 
         A version that is lower than before means that the database went back to an earlier state, as after a failover
-        to a replica that lagged behind, or when a backup was restored: what caches hold may never have existed.
+        to a replica that lagged behind, or when a backup was restored. The versions that are lost are not used again.
         """
         self._database.identity.check(found.get(IDENTITY_TOPIC))
         if any(found.get(topic, 0) < version for topic, version in before.items()):
-            log.warning(
-                "the database went back to an earlier state, as from a backup; caches are built again"
-            )
-            self.generation += 1
-            self._expected_versions.clear()
+            log.warning("the database went back to an earlier state, as from a backup")
         self._versions = found
-
-    async def start(self) -> None:
-        """Start the listener. SQLite needs none."""
-        if not self._database.is_sqlite:
-            self._listener = asyncio.create_task(self._listen_forever())
-
-    async def stop(self) -> None:
-        if self._listener is not None:
-            # Before Python 3.12, `wait_for` can swallow a cancellation that arrives together with its result.
-            while not self._listener.done():
-                self._listener.cancel()
-                await asyncio.wait([self._listener], timeout=HEARTBEAT_INTERVAL)
-            self._listener = None
-            self._last_heard = float("-inf")
-
-    async def _listen_forever(self) -> None:
-        import asyncpg  # not at the top: not loaded when SQLite is used
-
-        while True:
-            try:
-                await self._listen()
-            except (
-                OSError,
-                asyncpg.PostgresError,
-                asyncpg.InterfaceError,
-                asyncpg.InternalClientError,
-                DatabaseGone,
-            ) as error:
-                if self._last_heard > float("-inf"):  # logged once
-                    level = (
-                        logging.DEBUG if is_unavailable(error) else logging.WARNING
-                    )  # an outage has its own line
-                    text = "lost the change listener, querying versions until it is back: %s"
-                    log.log(level, text, type(error).__name__)
-                self._last_heard = float("-inf")
-                await asyncio.sleep(RETRY_DELAY)
-
-    async def _listen(self) -> None:
-        connection = await self._database.connect()
-        notified = asyncio.Event()
-        try:
-            if self._database.is_pooled:
-                # Its sessions keep no LISTEN: every reader queries the versions.
-                log.info(
-                    "connected through a connection pooler: data versions are queried for each request"
-                )
-                connection.terminate()
-                await asyncio.Event().wait()
-            await connection.add_listener(CHANNEL, lambda *_: notified.set())
-            while True:
-                # The versions are queried at every notification and every heartbeat, so a notification that is
-                # lost or out of order delays them by one heartbeat at most.
-                notified.clear()
-                queried_at = monotonic()
-                before = self._versions
-                self._receive(
-                    dict(await connection.fetch(self._select_versions, timeout=MAX_STALENESS / 2)),
-                    before,
-                )
-                self._last_heard = queried_at
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(
-                        HEARTBEAT_INTERVAL
-                    ):  # not wait_for: it can lose a cancellation
-                        await notified.wait()
-        finally:
-            connection.terminate()
 
 
 def _bump_statement(database: AsyncDatabase) -> Any:

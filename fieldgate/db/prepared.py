@@ -136,7 +136,7 @@ class CommitCache(Generic[Key, Value]):
     """Maps keys to values other than None, until the next commit of any process.
 
     So a value is exactly what a query would return now, at a fraction of its cost. On PostgreSQL nothing is cached:
-    what tells of a commit arrives later than the commit (LISTEN), or is a query itself.
+    to ask for commits is a query itself.
     """
 
     def __init__(self, database: AsyncDatabase, max_entries: int) -> None:

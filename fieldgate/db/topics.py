@@ -8,34 +8,29 @@ is used twice for different data, also after a backup was restored, unless the c
 import json
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import text
 from sqlalchemy.engine import Connection
 
-from fieldgate.db.tables import Timestamp, now, topic_versions
+from fieldgate.db.tables import Timestamp, now
 
-_SELECT_VERSIONS = select(topic_versions.c.topic, topic_versions.c.version).where(
-    topic_versions.c.topic.in_(bindparam("topics", expanding=True))
-)
+# Of all topics: they are few, and this takes a quarter of the time of a statement with a list of topics.
+_SELECT_VERSIONS = "SELECT topic, version FROM changes"
 _RAISE_ON_SQLITE = text(
     "INSERT INTO changes (topic, version) SELECT value, :version FROM json_each(:topics) WHERE true"
     " ON CONFLICT (topic) DO UPDATE SET version = max(changes.version + 1, excluded.version)"
 )
-# The server's clock. Processes that still listen get a notification.
-_RAISE_ON_POSTGRESQL = text(
-    "WITH raised AS ("
-    " INSERT INTO changes (topic, version)"
+_RAISE_ON_POSTGRESQL = text(  # with the server's clock
+    "INSERT INTO changes (topic, version)"
     " SELECT topic, CAST(EXTRACT(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
     " FROM unnest(CAST(:topics AS TEXT[])) AS topic"
     " ON CONFLICT (topic) DO UPDATE SET version = greatest(changes.version + 1, excluded.version)"
-    " RETURNING topic"
-    ") SELECT pg_notify('fieldgate_changes', topic) FROM raised"
 )
 
 
 def read_versions(connection: Connection, topics: Sequence[str]) -> tuple[int, ...]:
     """The versions of these topics, in their order. 0 is that of a topic without data."""
-    rows = connection.execute(_SELECT_VERSIONS, {"topics": topics})
-    versions = {row.topic: row.version for row in rows}
+    rows = connection.exec_driver_sql(_SELECT_VERSIONS).fetchall()
+    versions = {topic: version for topic, version in rows}  # noqa: C416
     return tuple([versions.get(topic, 0) for topic in topics])
 
 

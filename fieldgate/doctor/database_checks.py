@@ -13,7 +13,6 @@ from fieldgate.db.outages import UnexpectedPooler, outage_of
 from fieldgate.db.schema import read_state
 from fieldgate.db.tables import now
 from fieldgate.doctor.findings import Finding, error, ok, warning
-from fieldgate.events.derived_tables import has_other_format
 from fieldgate.imports.tables import imports
 
 TIMEOUT_SECONDS = 10
@@ -51,7 +50,7 @@ async def _check_content(database: AsyncDatabase) -> AsyncIterator[Finding]:
         yield error("schema", *schema.problem)
         return
     yield ok("schema", f"The schema is {schema.revision}, that of this release.")
-    for check in (_check_identity, _check_clock, _check_imports, _check_index):
+    for check in (_check_identity, _check_clock, _check_imports):
         async for finding in check(database):
             yield finding
     if not database.is_sqlite:
@@ -60,7 +59,7 @@ async def _check_content(database: AsyncDatabase) -> AsyncIterator[Finding]:
 
 
 async def _check_identity(database: AsyncDatabase) -> AsyncIterator[Finding]:
-    versions = await DataVersions(database).versions((IDENTITY_TOPIC,), fresh=True)
+    versions = await DataVersions(database).versions((IDENTITY_TOPIC,))
     if versions[0]:
         yield ok("identity", f"The id of the database is {versions[0]:016x}.")
     else:
@@ -130,15 +129,6 @@ async def _check_imports(database: AsyncDatabase) -> AsyncIterator[Finding]:
         )
     else:
         yield ok("worker", f"{waiting} imports wait, {working} are being read.")
-
-
-async def _check_index(database: AsyncDatabase) -> AsyncIterator[Finding]:
-    """Whether stored events are in the format of this release."""
-    if await has_other_format(database):
-        message = "Stored events have another format than that of this release."
-        yield error("index", message, "Stop the service and run `fieldgate migrate`.")
-    else:
-        yield ok("index", "Stored events are in the format of this release.")
 
 
 async def _check_postgres(database: AsyncDatabase) -> AsyncIterator[Finding]:

@@ -56,9 +56,7 @@ class ImportChecker(msgspec.Struct, frozen=True):
     check: Callable[[User, NewImport, Language], Coroutine[Any, Any, ImportPreview]]
 
 
-routes = Routes(
-    tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=audience_key, strict_freshness=True
-)
+routes = Routes(tag=TAG, scope=Scope.READ, depends_on=(TOPIC,), audience_key=audience_key)
 
 
 @routes.get_list(

@@ -27,7 +27,7 @@ from fieldgate.settings import Settings
 
 MAX_ATTEMPTS = 3
 POLL_SECONDS = 0.02  # between checks for new imports, which take microseconds
-POOLED_POLL_SECONDS = 0.25  # behind a connection pooler, where each check is a statement
+POSTGRES_POLL_SECONDS = 0.25  # each check is a statement
 CLAIM_INTERVAL_SECONDS = (
     1.0  # between attempts to claim without new imports: leases expire silently
 )
@@ -79,7 +79,6 @@ class ImportWorker:
     ) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""
         try:
-            await self._data_versions.start()
             on_ready()
             await self._process_queue(stopping)
         finally:
@@ -101,7 +100,6 @@ class ImportWorker:
                     log.exception("the import worker failed")
                     raise
                 await _wait(stopping, RETRY_DELAY_SECONDS)
-        await self._data_versions.stop()
 
     async def _purge(self) -> None:
         """Delete what is old. A failure is logged and does not delay imports: the next purge tries again."""
@@ -117,7 +115,7 @@ class ImportWorker:
 
     async def _wait_for_work(self, stopping: asyncio.Event, last_version: int) -> None:
         deadline = _clock() + CLAIM_INTERVAL_SECONDS
-        poll_seconds = POOLED_POLL_SECONDS if self._database.is_pooled else POLL_SECONDS
+        poll_seconds = POLL_SECONDS if self._database.is_sqlite else POSTGRES_POLL_SECONDS
         while (
             not stopping.is_set()
             and _clock() < deadline

@@ -1,12 +1,13 @@
-"""Data versions: between processes on SQLite, by LISTEN on PostgreSQL."""
+"""Data versions: between processes, on both databases."""
 
 import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
-import asyncpg
 import pytest
 from sqlalchemy import Connection, select
 
@@ -25,11 +26,8 @@ from tests.processes import TIMEOUT_SECONDS
 
 
 @pytest.fixture
-async def data_versions(database: AsyncDatabase) -> AsyncIterator[DataVersions]:
-    data_versions = DataVersions(database)
-    await data_versions.start()
-    yield data_versions
-    await data_versions.stop()
+async def data_versions(database: AsyncDatabase) -> DataVersions:
+    return DataVersions(database)
 
 
 async def bump(database: AsyncDatabase, *topics: str) -> list[int]:
@@ -67,13 +65,13 @@ async def test_versions_are_counted_per_topic(
     assert await data_versions.version("other") == 0
 
 
-async def test_fresh_versions_include_every_commit(
+async def test_versions_include_every_commit(
     database: AsyncDatabase, data_versions: DataVersions
 ) -> None:
     for _ in range(1, 10):
         (version,) = await bump(database, "imports")
-        assert await data_versions.versions(("imports", "other"), fresh=True) == (version, 0)
-    assert await data_versions.versions((), fresh=True) == ()
+        assert await data_versions.versions(("imports", "other")) == (version, 0)
+    assert await data_versions.versions(()) == ()
 
 
 async def test_sqlite_sees_commits_of_other_processes_at_once(tmp_path: object) -> None:
@@ -97,19 +95,19 @@ async def set_version(database: AsyncDatabase, topic: str, version: int) -> None
 
 
 async def test_version_after_a_restored_backup_was_never_used(
-    database: AsyncDatabase, data_versions: DataVersions
+    database: AsyncDatabase, data_versions: DataVersions, caplog: pytest.LogCaptureFixture
 ) -> None:
     (saved,) = await bump(database, "events")
     used = [(await bump(database, "events"))[0] for _ in range(5)]
     await wait_for_version(data_versions, "events", used[-1])
-    generation = data_versions.generation
     await set_version(database, "events", saved)  # as a restored backup does
     await wait_for_version(data_versions, "events", saved)
-    assert data_versions.generation == generation + 1, "caches of the lost versions are not valid"
+    assert "went back to an earlier state" in caplog.text
+    caplog.clear()
     (after,) = await bump(database, "events")
     assert after > used[-1]
     await wait_for_version(data_versions, "events", after)
-    assert data_versions.generation == generation + 1
+    assert not caplog.text
 
 
 async def test_versions_of_another_database_are_refused(
@@ -124,56 +122,66 @@ async def test_versions_of_another_database_are_refused(
     assert "replaced by another one" in str(raised.value)
 
 
+class SlowConnection:
+    """A connection whose answer comes late."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.has_read = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def fetch(self, query: str) -> Any:
+        rows = await self._connection.fetch(query)
+        self.has_read.set()
+        await self.may_answer.wait()
+        return rows
+
+
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_lost_listener_reconnects(
-    database: AsyncDatabase, data_versions: DataVersions
+async def test_a_late_answer_does_not_hide_a_later_version(
+    database: AsyncDatabase, data_versions: DataVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,) = await bump(database, "events")
-    await wait_for_version(data_versions, "events", first)
-    killer = await asyncpg.connect(database.postgres_url.text)
-    await killer.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE query LIKE '%FROM changes%' AND pid <> pg_backend_pid()"
-    )
-    (second,) = await bump(database, "events")
-    await wait_for_version(data_versions, "events", second)
-    # Once versions have been received again, the listener is back.
-    async with asyncio.timeout(TIMEOUT_SECONDS):
-        while data_versions._last_heard == float("-inf"):
-            await asyncio.sleep(0.01)
-    (third,) = await bump(database, "events")
-    await wait_for_version(data_versions, "events", third)
-    await killer.close()
+    """Of two queries, the one that was sent first is answered while the other gives its connection back."""
+    pooled_connection = database.pooled_connection
+    (before,) = await bump(database, "events")
+    async with pooled_connection() as connection:
+        slow = SlowConnection(connection)
 
+        @asynccontextmanager
+        async def answer_late() -> AsyncIterator[SlowConnection]:
+            yield slow
 
-@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_versions_are_queried_without_a_listener(database: AsyncDatabase) -> None:
-    data_versions = DataVersions(database)
-    for _ in range(1, 5):
-        (version,) = await bump(database, "events")
-        assert await data_versions.version("events") == version
+        @asynccontextmanager
+        async def give_back_late() -> AsyncIterator[Any]:
+            async with pooled_connection() as connection:
+                yield connection
+            slow.may_answer.set()
+            assert await earlier == before
+
+        monkeypatch.setattr(database, "pooled_connection", answer_late)
+        earlier = asyncio.create_task(data_versions.version("events"))
+        await slow.has_read.wait()
+        (after,) = await bump(database, "events")
+        monkeypatch.setattr(database, "pooled_connection", give_back_late)
+        assert await data_versions.version("events") == after
 
 
 async def test_writing_process_sees_its_version_at_once(database: AsyncDatabase) -> None:
     data_versions = DataVersions(database)
-    await data_versions.start()
     for _ in range(1, 21):
         async with database.transaction() as connection:
             await data_versions.bump(connection, "x")
         assert [await data_versions.version("x")] == await stored_versions(database, "x")
-    await data_versions.stop()
 
 
 async def test_bump_in_a_write_function(database: AsyncDatabase) -> None:
     data_versions = DataVersions(database)
-    await data_versions.start()
     for _ in range(1, 21):
         await database.write(lambda connection: data_versions.bump_sync(connection, "x", "y"))
         assert await data_versions.versions(("x", "y", "z")) == (
             *await stored_versions(database, "x", "y"),
             0,
         )
-    await data_versions.stop()
 
 
 async def test_failed_write_function_changes_no_version(
@@ -188,7 +196,9 @@ async def test_failed_write_function_changes_no_version(
     assert await data_versions.version("x") == 0
 
 
-async def test_an_end_that_passes_is_a_version_in_every_process(database_url: str) -> None:
+async def test_an_end_that_passes_is_a_version_in_every_process(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nobody writes when it passes. The second end is not seen before the first."""
     one, other = (AsyncDatabase(database_url) for _ in range(2))
     seen = [DataVersions(each, ends=("x", leases.c.expires)) for each in (one, other)]
@@ -210,8 +220,8 @@ async def test_an_end_that_passes_is_a_version_in_every_process(database_url: st
                     found.append(await data_versions.version("x"))
             assert found == sorted(found)
             assert set(found) <= set(steps)
-            assert await data_versions.versions(("x", "y"), fresh=True) == (steps[-1], 0)
-            assert data_versions.generation == 0
+            assert await data_versions.versions(("x", "y")) == (steps[-1], 0)
+            assert not caplog.text
         (written,) = await bump(one, "x")
         assert written > steps[-1]
         assert [await each.version("x") for each in seen] == [written, written]

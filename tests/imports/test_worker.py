@@ -684,10 +684,10 @@ def _before_statements(call: Callable[..., None]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_idle_worker_behind_a_pooler_asks_seldom(
+async def test_idle_worker_asks_postgresql_seldom(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There each look for new imports is a statement. Five looks are those of one second."""
+    """Each look for new imports is a statement. Five looks are those of one second."""
     looks = 0
     query = DataVersions._query_postgres
 
@@ -697,7 +697,7 @@ async def test_idle_worker_behind_a_pooler_asks_seldom(
         return await query(versions)
 
     monkeypatch.setattr(DataVersions, "_query_postgres", count)
-    database = AsyncDatabase(database_url, is_pooled=True)
+    database = AsyncDatabase(database_url)
     try:
         await ImportWorker(Settings(), database)._wait_for_work(asyncio.Event(), last_version=0)
     finally:

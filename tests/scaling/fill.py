@@ -6,7 +6,7 @@ One form is imported through the interface. Its rows are then copied, with other
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from benchmarks.servers import Server
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import TEAM_PREFIX, team_members, teams, users
 from fieldgate.assets.tables import assets, assignments, versions
-from fieldgate.db import AsyncDatabase, DataVersions, now
+from fieldgate.db import AsyncDatabase, DataVersions, WriteTransaction, now
 from fieldgate.db.schema import upgrade
 from fieldgate.db.uid import uid_from_bytes
 from fieldgate.events.demo.generator import demo_events
-from fieldgate.events.store import EventStore
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.events.model import Event
+from fieldgate.events.writes import save_events
+from fieldgate.reference.queries import load_reference
 from tests.processes import ServerProcess
 
 ADMIN, READER, SPARE = "admin", "reader", "spare"
@@ -119,7 +120,7 @@ async def _insert_users(database: AsyncDatabase, new: list[NewUser]) -> dict[str
     rows = [
         {
             **msgspec.structs.asdict(user), "uid": _uid("u", number), "countries": [], "created_at": now(),
-            "username_key": user.username,
+            "username_key": user.username, "search_text": user.username,
         }
         for number, user in enumerate(new)
     ]  # fmt: skip
@@ -190,7 +191,9 @@ async def _copy_assets(database: AsyncDatabase, owners: list[int], count: int) -
         }
         for each in range(count)
     ]
-    await _insert(database, assets, [{**row, "name_key": row["name"].lower()} for row in rows])
+    for row in rows:
+        row["name_key"] = row["search_text"] = row["name"].lower()
+    await _insert(database, assets, rows)
     async with database.read_transaction() as connection:
         found = await connection.execute(select(assets.c.uid, assets.c.id))
         ids = {row.uid: row.id for row in found}
@@ -224,14 +227,15 @@ async def _insert_assignments(
 
 
 async def _insert_events(database: AsyncDatabase, count: int, report: Report) -> None:
-    data_versions = DataVersions(database)
-    store = EventStore(database, data_versions)
-    reference_data = await ReferenceStore(database, data_versions).current()
-    generated = demo_events(count, reference_data)
+    generated = demo_events(count, await database.in_read(load_reference))
     written = 0
-    while some := list(islice(generated, BATCH)):
-        await store.upsert(some)
-        written += len(some)
+    while batch := list(islice(generated, BATCH)):
+
+        def save(transaction: WriteTransaction, batch: Sequence[Event] = batch) -> None:
+            save_events(transaction, batch)
+
+        await database.in_write(save)
+        written += len(batch)
         if written % (50 * BATCH) == 0 or written == count:
             report(f"{written} events")
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.scaling.sections import IDLE, IMPORT, LISTENING, POOLED, PROCESSES, WORKERS
+from tests.scaling.sections import DIRECT, IDLE, IMPORT, POOLED, PROCESSES, WORKERS
 
 TEMPLATE = Path(__file__).with_name("page_template.md")
 MANY = str(PROCESSES)
@@ -22,7 +22,7 @@ def render(results: dict[str, Any]) -> str:
     idle = requests[IDLE.format(PROCESSES, WORKERS)]["statements"]
     four = max(max(starts[way][MANY]["seconds"]) for way in starts)
     resident = max(each["resident_megabytes"] for way in starts.values() for each in way.values())
-    listening = starts[LISTENING][MANY]["peak_connections"]["postgresql"]
+    direct = starts[DIRECT][MANY]["peak_connections"]["postgresql"]
     gigabytes = results["database_bytes"] / 1e9
     values = {
         **{name: f"{size:,}" for name, size in results["sizes"].items()},
@@ -38,7 +38,7 @@ def render(results: dict[str, Any]) -> str:
         "rolling_seconds_10": _tenfold(rolling["seconds"]),
         "write_rate_1": _number(rates["write an event"]["1"]["rate"]),
         "write_rate_4": _number(rates["write an event"][MANY]["rate"]),
-        "listen_connections": listening, "listen_connections_10": _tenfold(listening),
+        "direct_connections": direct, "direct_connections_10": _tenfold(direct),
         "pgbouncer_connections_10": _tenfold(starts[POOLED][MANY]["peak_connections"]["pgbouncer"]),
         "page_statements": _number(requests[page]["statements"]),
         "page_rate_10": _tenfold(rates[page][MANY]["rate"]),
@@ -100,7 +100,7 @@ def _visibility_table(conditions: dict[str, Any]) -> str:
         ]
         for name, found in conditions.items()
     ]
-    return _table(["way", "writes", "median", "99th percentile", "longest"], rows)
+    return _table(["condition", "writes", "median", "99th percentile", "longest"], rows)
 
 
 def _fault_table(faults: dict[str, Any]) -> str:

@@ -121,7 +121,7 @@ class ScalingSite:
         return int(self.node.query(f"SELECT pg_database_size('{DATABASE_NAME}')"))
 
     def environment(self, *, is_pooled: bool) -> dict[str, str]:
-        """The settings of services: behind PgBouncer, versions are asked for; past it, LISTEN brings them."""
+        """The settings of services."""
         return {
             "FIELDGATE_DATABASE_URL": self.bouncer.url(DATABASE_NAME)
             if is_pooled

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import subprocess
-import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -27,7 +26,7 @@ from benchmarks.measure import Load
 from benchmarks.requests import ASSETS, ASSIGNMENTS, EVENTS, Request, get_json, send
 from benchmarks.rows import GRANTED, PAGE_SIZE
 from benchmarks.servers import Server, resident_megabytes
-from tests.faults.kill_matrix import MAX_LAG, RECOVERY_TIMEOUT, WRITES_BETWEEN, count_writes
+from tests.faults.kill_matrix import RECOVERY_TIMEOUT, WRITES_BETWEEN, count_writes
 from tests.faults.write_load import WriteLoad, event_body
 from tests.processes import FIELDGATE_COMMAND, TIMEOUT_SECONDS, descendants
 from tests.scaling.fill import ADMIN, READER, World, user_name
@@ -37,7 +36,8 @@ Data = dict[str, Any]
 
 PROCESSES, WORKERS = 4, 2
 IMPORT, IDLE = "import a form", "no requests, processes: {}, import workers: {}"
-POOLED, LISTENING = "PgBouncer, versions are asked for", "LISTEN past PgBouncer"
+POOLED, DIRECT = "through PgBouncer", "past PgBouncer"
+SINGLE_WRITES = "single writes"
 FIRST_WRITTEN = 50_000_000  # ids of events that are written here
 WRITTEN_EVENTS = 20
 FIRST_LOADED = 60_000_000
@@ -50,14 +50,10 @@ PEAK_CONNECTIONS = {
     "write an event": 64,
 }
 LIST_LIMIT = 1000  # records of the largest page
-CUT_SECONDS = 0.1
 VISIBLE_TIMEOUT_SECONDS = 30
 IMPORT_CONNECTIONS = 8
 READERS = 3
 POLL_SECONDS = 0.002
-CUT_LISTENERS = """\
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE datname = current_database() AND state = 'idle' AND query LIKE 'SELECT changes.topic%'"""
 
 
 class Amounts(msgspec.Struct, frozen=True):
@@ -146,31 +142,23 @@ def visibility(site: ScalingSite, amounts: Amounts) -> Data:
     """Seconds until a write is visible in every other process, and permissions that came late."""
     found: Data = {}
     values = count(1)
-    for is_pooled in (True, False):
-        with site.services(PROCESSES, is_pooled=is_pooled) as services:
-            way = _way(is_pooled)
-            report(f"visibility: {way}")
-            found[way] = asyncio.run(_visibility(services, site.world, amounts.writes, values))
-            found[way] |= asyncio.run(_late_permissions(services, site.world, amounts.shares))
-            if not is_pooled:
-                report("visibility: listeners are cut")
-                with _cut_listeners(site):
-                    cut = asyncio.run(_visibility(services, site.world, amounts.writes, values))
-                    cut |= asyncio.run(_late_permissions(services, site.world, amounts.shares))
-                found[f"{way}, connection cut every {CUT_SECONDS} s"] = cut
-            report(f"visibility: {way}, events load")
-            file, first = site.folder / "events.ndjson", FIRST_LOADED * (2 if is_pooled else 3)
-            _write_events_file(file, services.server, amounts.loaded, first)
-            with _events_load(site, file, is_pooled) as load:
-                is_over = lambda: load.poll() is not None  # noqa: E731
-                during = asyncio.run(
-                    _visibility(services, site.world, amounts.writes, values, is_over)
-                )
-                output, _ = load.communicate(timeout=10 * TIMEOUT_SECONDS)
-                assert load.returncode == 0, output
-            found[f"{way}, while `events load` writes {amounts.loaded:,} events"] = during | {
-                "load": output.strip()
-            }
+    with site.services(PROCESSES) as services:
+        report("visibility")
+        found[SINGLE_WRITES] = asyncio.run(
+            _visibility(services, site.world, amounts.writes, values)
+        )
+        found[SINGLE_WRITES] |= asyncio.run(_late_permissions(services, site.world, amounts.shares))
+        report("visibility: events load")
+        file = site.folder / "events.ndjson"
+        _write_events_file(file, services.server, amounts.loaded, 2 * FIRST_LOADED)
+        with _events_load(site, file) as load:
+            is_over = lambda: load.poll() is not None  # noqa: E731
+            during = asyncio.run(_visibility(services, site.world, amounts.writes, values, is_over))
+            output, _ = load.communicate(timeout=10 * TIMEOUT_SECONDS)
+            assert load.returncode == 0, output
+        found[f"while `events load` writes {amounts.loaded:,} events"] = during | {
+            "load": output.strip()
+        }
     return found
 
 
@@ -260,7 +248,7 @@ def _send_line(request: Request, server: Server, number: int) -> None:
 
 
 def _way(is_pooled: bool) -> str:
-    return POOLED if is_pooled else LISTENING
+    return POOLED if is_pooled else DIRECT
 
 
 def _connections(site: ScalingSite, is_pooled: bool) -> Data:
@@ -490,24 +478,6 @@ async def _count_others(readers: Sequence[httpx.AsyncClient], path: str, status:
     return sum(each != status for each in found)
 
 
-@contextmanager
-def _cut_listeners(site: ScalingSite) -> Iterator[None]:
-    """Close the connections that listen, as soon as they are there again."""
-    is_over = threading.Event()
-
-    def cut() -> None:
-        while not is_over.wait(CUT_SECONDS):
-            site.node.query(CUT_LISTENERS, DATABASE_NAME)
-
-    with ThreadPoolExecutor(1) as thread:
-        cutting = thread.submit(cut)
-        try:
-            yield
-        finally:
-            is_over.set()
-        cutting.result()
-
-
 def _write_events_file(file: Path, server: Server, number: int, first_id: int) -> None:
     """Records of the list, with new ids, one in a line."""
     pages: list[Data] = []
@@ -524,9 +494,7 @@ def _write_events_file(file: Path, server: Server, number: int, first_id: int) -
 
 
 @contextmanager
-def _events_load(
-    site: ScalingSite, file: Path, is_pooled: bool
-) -> "Iterator[subprocess.Popen[str]]":
+def _events_load(site: ScalingSite, file: Path) -> "Iterator[subprocess.Popen[str]]":
     process = subprocess.Popen(
         [
             FIELDGATE_COMMAND,
@@ -538,7 +506,7 @@ def _events_load(
             "--data",
             site.folder / "loading",
         ],
-        env={**os.environ, **site.environment(is_pooled=is_pooled)},
+        env={**os.environ, **site.environment(is_pooled=True)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -599,7 +567,6 @@ def _write_load(site: ScalingSite, services: Services, first_id: int) -> WriteLo
         site.world.tokens[ADMIN],
         count(first_id),
         site.free_pairs,
-        MAX_LAG["PgBouncer"],
     )
 
 

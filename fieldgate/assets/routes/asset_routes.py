@@ -51,7 +51,6 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
     asset_limit=AssetLimit.HANDLER,
-    strict_freshness=True,
 )
 async def asset_list(
     page: PageRequest,

@@ -63,7 +63,6 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.PATH)
     ),
     depends_on=LIST_TOPICS,
     audience_key=audience_key,
-    strict_freshness=True,
 )
 async def assignment_list(
     uid: str, caller: Caller, query: TeamsQuery, language: Language, store: AssignmentStore
