@@ -208,11 +208,11 @@ def all_pages(server: ServerProcess, language: str) -> list[Any]:
 
 
 def reached(path: Path) -> int:
+    """The offset up to which the list is saved."""
+    query = "SELECT max(json_extract(position, '$.end')) FROM event_syncs"
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-            return int(
-                connection.execute("SELECT max(reached) FROM event_syncs").fetchone()[0] or 0
-            )
+            return int(connection.execute(query).fetchone()[0] or 0)
     except sqlite3.OperationalError:
         return 0
 

@@ -10,107 +10,84 @@ Only events of this server are requested. A run without a token cannot tell a de
 leaves alone what a token showed.
 """
 
-from typing import NamedTuple
+import asyncio
+from collections.abc import Collection, Sequence
+from functools import partial
 
 import msgspec
+from fieldgate_client.errors import NotFound
+from fieldgate_client.list_query import format_timestamp
+from fieldgate_client.pages import Key
 
-from fieldgate.db import AsyncDatabase
-from fieldgate.events.event_writer import BulkWriteResult
-from fieldgate.events.store import EventStore
-from fieldgate.events.sync import event_sources, page_reader
-from fieldgate.events.sync.event_puller import EventPuller
-from fieldgate.events.sync.event_sources import MissingCandidates
-from fieldgate.events.sync.page_reader import valid_id
-from fieldgate.events.sync.remote import RemoteNotFound, RemoteServer, gather_or_cancel
-from fieldgate.events.sync.sync_state import SyncState
-from fieldgate.i18n.languages import Language
+from fieldgate.db import Database, ReadTransaction, WriteTransaction
+from fieldgate.events.sync.event_puller import BATCH_SIZE, EventPuller
+from fieldgate.events.sync.remote import RemoteServer
+from fieldgate.events.sync.sync_state import SyncState, deletable_events, is_due
+from fieldgate.events.writes import delete_events, lock_events
 
 DELETED_PATH = "event/deleted/"
 MAX_MISSING_PERCENT = 10  # with more, something is wrong with the server, and nothing is deleted
-BATCH_SIZE = 25  # events requested before their deletions and updates are saved
 
 
-class TooManyMissing(Exception):
-    """So many events are missing that none is deleted. The text is shown to the user."""
+class MissingEvents(msgspec.Struct, frozen=True):
+    total: int  # events that should be in the list
+    missing: list[int]  # those of them that are not
+    merged: list[int]  # merged here already, and due to be requested
 
-
-class MissingResult(NamedTuple):
-    requested: int
-    written: BulkWriteResult
-
-
-class MissingEvents:
-    def __init__(
-        self, remote: RemoteServer, database: AsyncDatabase, store: EventStore, puller: EventPuller
-    ) -> None:
-        self._remote = remote
-        self._database = database
-        self._store = store
-        self._puller = puller
-
-    async def resolve(
-        self, state: SyncState, *, is_complete: bool, max_percent: int
-    ) -> MissingResult:
-        """Request what is missing, and delete or update it. `is_complete` if the run read the complete list.
-
-        Otherwise only events that the server lists as deleted are requested; IFRC GO has no such list.
-        """
-        found = await self._find(state, is_complete=is_complete)
-        if len(found.missing) * 100 > found.total * max_percent:
-            raise TooManyMissing(
-                f"{self._remote.source} no longer lists {len(found.missing)} of {found.total} events. "
-                f"That is more than {max_percent} %, so none was deleted. Check the server. To delete them, run the "
-                "command again with --max-missing 100. To keep them, use --keep-missing."
-            )
-        result = BulkWriteResult()
-        ids = found.missing + found.merged
-        for start in range(0, len(ids), BATCH_SIZE):
-            await self._resolve_batch(state, ids[start : start + BATCH_SIZE], result)
-        return MissingResult(len(ids), result)
-
-    async def _find(self, state: SyncState, *, is_complete: bool) -> MissingCandidates:
-        if is_complete:
-            async with self._database.read_transaction() as connection:
-                return await event_sources.find_unlisted(connection, state)
-        deleted = await self._fetch_deleted_ids(state)
-        async with self._database.read_transaction() as connection:
-            return await event_sources.find_deleted(connection, state, deleted)
-
-    async def _resolve_batch(
-        self, state: SyncState, ids: list[int], result: BulkWriteResult
-    ) -> None:
-        answers = await gather_or_cancel(self._puller.fetch_by_id(id_) for id_ in ids)
-        records = {
-            id_: record for id_, record in zip(ids, answers, strict=True) if record is not None
-        }
-        await self._puller.save_details(state, records, result)
-        gone = [id_ for id_ in ids if id_ not in records]
-        if gone:
-            async with self._store.writer() as writer:
-                eligible = await event_sources.still_eligible(writer.connection, state, gone)
-                result.deleted += await writer.delete(eligible)
-
-    async def _fetch_deleted_ids(self, state: SyncState) -> set[int]:
-        """The events the server lists as deleted since the last run. Empty if it has no such list."""
-        parameters = (
-            {}
-            if state.since is None
-            else {"since": msgspec.json.decode(msgspec.json.encode(state.since))}
+    def problem(self, source: str, max_percent: int) -> str:
+        """Why none of them is deleted. Shown to the user."""
+        if len(self.missing) * 100 <= self.total * max_percent:
+            return ""
+        return (
+            f"{source} no longer lists {len(self.missing)} of {self.total} events. "
+            f"That is more than {max_percent} %, so none was deleted. Check the server. To delete them, run the "
+            "command again with --max-missing 100. To keep them, use --keep-missing."
         )
-        ids: set[int] = set()
-        offset = 0
-        try:
-            while True:
-                page = await self._remote.get_page(
-                    DELETED_PATH,
-                    Language.ENGLISH,
-                    limit=page_reader.PAGE_SIZE,
-                    offset=offset,
-                    **parameters,
-                )
-                ids.update(id_ for record in page.results if (id_ := valid_id(record)) is not None)
-                offset += len(page.results)
-                if not page.results or offset >= page.count:
-                    return ids
-        except RemoteNotFound:
-            return set()
+
+
+def find_missing(
+    transaction: ReadTransaction,
+    state: SyncState,
+    listed: Collection[Key] | None = None,
+    deleted: Collection[Key] = (),
+) -> MissingEvents:
+    """The events that are not in the complete list, `listed`, or else those that the server lists as deleted."""
+    listable, merged = [], []
+    for row in deletable_events(transaction, state):
+        if row.parent_event is None:
+            listable.append(row.id)
+        elif listed is not None and is_due(row.detail_at, transaction.now):
+            merged.append(row.id)
+    if listed is None:
+        missing = [id_ for id_ in listable if id_ in deleted]
+    else:
+        missing = [id_ for id_ in listable if id_ not in listed]
+    return MissingEvents(len(listable), missing, merged)
+
+
+async def list_deleted(remote: RemoteServer, state: SyncState) -> set[Key]:
+    """The events that the server lists as deleted since the run before. Empty if it has no such list."""
+    parameters = () if state.since is None else (("since", format_timestamp(state.since)),)
+    walk = remote.list_of(DELETED_PATH, parameters=parameters).walk()
+    try:
+        async for _ in walk.pages():
+            pass
+    except NotFound:
+        return set()
+    return walk.keys
+
+
+async def resolve_missing(
+    database: Database, puller: EventPuller, state: SyncState, ids: Sequence[int]
+) -> None:
+    """Request events by id, and delete or update them."""
+    for start in range(0, len(ids), BATCH_SIZE):
+        gone = await puller.pull_by_id(ids[start : start + BATCH_SIZE])
+        delete = partial(_delete, state=state, gone=set(gone))
+        puller.result.deleted += await asyncio.to_thread(database.write, delete)
+
+
+def _delete(transaction: WriteTransaction, state: SyncState, gone: Collection[int]) -> int:
+    lock_events(transaction)
+    still_deletable = [row.id for row in deletable_events(transaction, state) if row.id in gone]
+    return delete_events(transaction, still_deletable)

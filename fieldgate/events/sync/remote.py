@@ -1,59 +1,45 @@
-"""Another server with this API, for `events sync`: the client library with texts for the person who runs the command.
+"""The server that events are pulled from: lists and records of the client library.
 
-async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
-    page = await remote.get_page("event/", Language.FRENCH, limit=500, offset=0)
+    async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
+        countries = remote.list_of("country/", Language.FRENCH)
+
+Errors are those of the client library. `problem_text` has a text for the person who runs the command.
 """
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Iterable
+from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar
 
 import fieldgate_client
 import httpx
-import msgspec
-from fieldgate_client.connection import Connection, ConnectionOptions, HTTPResponse, RetryNotice
-from fieldgate_client.errors import (
-    ConnectionFailed,
-    InvalidToken,
-    NotFound,
-    RequestFailed,
-    UnexpectedResponse,
-)
-from fieldgate_client.pages import NotAList, parse_page
+from fieldgate_client.connection import Connection, ConnectionOptions, RetryNotice
+from fieldgate_client.errors import ConnectionFailed, FieldgateError, InvalidToken, RequestFailed
+from fieldgate_client.list_query import ListQuery
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy
 from fieldgate_client.server_url import InvalidURL, without_credentials
+from fieldgate_client.walk import WalkOptions
 
 from fieldgate import __version__
+from fieldgate.events.model import MAX_ID
 from fieldgate.i18n.languages import Language
 
 RETRIES = RetryPolicy()
+PAGE_SIZE = 500  # records
 USER_AGENT = f"fieldgate/{__version__} fieldgate-client/{fieldgate_client.__version__}"
 MAX_SOURCE_CHARS = 500  # stored with every event
 MAX_MESSAGE_CHARS = 200
 MAX_REASON_CHARS = 1_000  # with the URL
 LATER = "Run the command again later: it continues where it stopped."
 
+Record = dict[str, Any]
 Answer = TypeVar("Answer")
 
 
 class RemoteError(Exception):
     """The remote server cannot be used. The text is shown to the user."""
-
-
-class RemoteNotFound(RemoteError):
-    """The remote server answered 404 or 410."""
-
-
-class RemotePage(msgspec.Struct, frozen=True):
-    count: int
-    results: list[dict[str, Any]]
-    unknown_parameters: tuple[
-        str, ...
-    ]  # query parameters the server reported as ignored; only Fieldgate does
-    timestamp: datetime  # of the server's clock
 
 
 class RemoteServer:
@@ -68,16 +54,14 @@ class RemoteServer:
             on_retry=self._show_problem,
         )
         try:
-            self._connection = Connection(url, token, options)
+            self.connection = Connection(url, token, options)
         except InvalidURL as error:
-            raise RemoteError(
-                f"{without_credentials(base_url)} is not a valid URL: {error}"
-            ) from None
+            text = f"{without_credentials(base_url)} is not a valid URL: {error}"
+            raise RemoteError(text) from None
         except InvalidToken as error:
             raise RemoteError(str(error)) from None
-        self.source = (
-            self._connection.server
-        )  # as it is stored: without credentials, and equal for equal hosts
+        # As it is stored: without credentials, and equal for equal hosts.
+        self.source = self.connection.server
         self.has_token = bool(token)
         self.status = f"waiting for {self.source}"  # for a person who watches a long run
 
@@ -90,61 +74,52 @@ class RemoteServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._connection.close()
+        await self.connection.close()
 
-    async def get_page(self, path: str, language: Language, **parameters: Any) -> RemotePage:
-        """Fetch one page of a list."""
-        offset, limit = int(parameters.get("offset", 0)), int(parameters.get("limit", 0))
-
-        def parse(response: HTTPResponse) -> RemotePage:
-            try:
-                page = parse_page(response.body, response.headers, offset, limit)
-            except NotAList:
-                page = None
-            if page is None or page.count is None:
-                raise RemoteError(f"{response.url} did not return a list of this API.")
-            results = [msgspec.json.decode(record) for record in page.records]
-            return RemotePage(
-                page.count,
-                [each for each in results if isinstance(each, dict)],
-                page.ignored_parameters,
-                page.timestamp or datetime.now(UTC),
-            )
-
-        return await self._fetch(path, language, parameters, parse)
-
-    async def get_record(self, path: str, language: Language) -> dict[str, Any]:
-        """Fetch one record. Raises `RemoteNotFound` if it does not exist."""
-        return await self._fetch(path, language, {}, _parse_record)
-
-    async def _fetch(
+    def list_of(
         self,
         path: str,
-        language: Language,
-        parameters: Mapping[str, Any],
-        parse: Callable[[HTTPResponse], Answer],
-    ) -> Answer:
-        query = {name: str(value) for name, value in parameters.items()}
-        try:
-            answer = await self._connection.fetch(path, query, parse, language=language.value)
-        except NotFound as error:
-            raise RemoteNotFound(f"{error.url} answered {error.status}.") from None
-        except RequestFailed as error:
-            problem = f"{error.url} answered {error.status}"
-            if error.status in RETRY_STATUSES:
-                raise RemoteError(f"{problem}, {RETRIES.attempts} times. {LATER}") from None
-            raise RemoteError(f"{problem}: {error.message[:MAX_MESSAGE_CHARS]}") from None
-        except UnexpectedResponse as error:
-            raise RemoteError(error.message[:MAX_REASON_CHARS]) from None
-        except ConnectionFailed as error:
-            raise RemoteError(
-                f"{error.message}. {LATER}" if error.attempts else error.message
-            ) from None
+        language: Language = Language.ENGLISH,
+        parameters: tuple[tuple[str, str], ...] = (),
+        since: datetime | None = None,
+    ) -> ListQuery[Record]:
+        return ListQuery(
+            self.connection,
+            path,
+            parameters,
+            language=language.value,
+            options=WalkOptions(PAGE_SIZE, concurrency=1),
+            since=since,
+        )
+
+    async def fetch_record(self, path: str, language: Language) -> Record:
+        """Fetch one record. Raises `NotFound` if it does not exist."""
+        record: Record = await self.connection.fetch(
+            path, (), lambda response: response.decode(Record), language=language.value
+        )
         self.status = ""
-        return answer
+        return record
 
     def _show_problem(self, notice: RetryNotice) -> None:
         self.status = notice.reason
+
+
+def problem_text(error: FieldgateError) -> str:
+    """What happened, for the person who runs the command."""
+    if isinstance(error, RequestFailed):
+        problem = f"{error.url} answered {error.status}"
+        if error.status in RETRY_STATUSES:
+            return f"{problem}, {RETRIES.attempts} times. {LATER}"
+        return f"{problem}: {error.message[:MAX_MESSAGE_CHARS]}"
+    if isinstance(error, ConnectionFailed):
+        return f"{error.message}. {LATER}" if error.attempts else error.message
+    return error.message[:MAX_REASON_CHARS]
+
+
+def valid_id(record: Any) -> int | None:
+    """The id of a record, if it is one that can be stored. The server may send anything."""
+    id_ = record.get("id") if isinstance(record, dict) else None
+    return id_ if type(id_) is int and 0 <= id_ <= MAX_ID else None  # not a bool
 
 
 async def gather_or_cancel(requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
@@ -173,10 +148,3 @@ def _split_credentials(base_url: str) -> tuple[str, dict[str, str]]:
         return text, {}
     credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
     return text, {"Authorization": f"Basic {credentials}"}
-
-
-def _parse_record(response: HTTPResponse) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(response.body, type=dict[str, Any])
-    except RecursionError as error:
-        raise ValueError(str(error)) from None

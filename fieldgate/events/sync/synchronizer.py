@@ -1,42 +1,48 @@
 """Synchronization: pull events from another server with this API, all of them or those changed since the last run.
 
     async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
-        report = await Synchronizer(remote, database, store, reference, on_failure).run()
+        report = await Synchronizer(remote, database, on_failure).run()
 
-Each batch of events is saved in one transaction together with the progress, so the next run continues after an
-interruption. Events that the server no longer lists are requested by id, and deleted if it does not have them any more
-(`deletions.py`).
+The list is read page by page until it is proved complete; what differs is saved. After each page the position is saved,
+so that the next run continues there after an interruption. Events that the complete list does not have are requested
+by id, and deleted if the server does not have them any more (`deletions.py`).
 """
 
-from datetime import datetime, timedelta
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import msgspec
+from fieldgate_client.errors import FieldgateError, IncompleteList
+from fieldgate_client.walk import Walk, WalkOptions
 
-from fieldgate.db import AsyncDatabase
-from fieldgate.events.event_writer import BulkWriteResult
+from fieldgate.db import Database, WriteTransaction
 from fieldgate.events.ingest.bulk_write import FailureCallback, WriteFailure
-from fieldgate.events.store import EventStore
-from fieldgate.events.sync import sync_state
-from fieldgate.events.sync.deletions import MAX_MISSING_PERCENT, MissingEvents, TooManyMissing
-from fieldgate.events.sync.event_puller import EventPuller, ProgressCallback, ignore_progress
-from fieldgate.events.sync.page_reader import EVENTS_PATH, PageReader
+from fieldgate.events.sync.deletions import (
+    MAX_MISSING_PERCENT,
+    find_missing,
+    list_deleted,
+    resolve_missing,
+)
+from fieldgate.events.sync.event_puller import EventPuller
+from fieldgate.events.sync.event_records import EventPages, has_mini_list
 from fieldgate.events.sync.reference_sync import COUNTRIES_PATH, ReferenceSync
-from fieldgate.events.sync.remote import RemoteServer, gather_or_cancel
-from fieldgate.events.sync.sync_state import SyncState
-from fieldgate.i18n.languages import Language
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.events.sync.remote import PAGE_SIZE, RemoteError, RemoteServer, problem_text
+from fieldgate.events.sync.sync_state import SyncState, forget_details, load_state, save_state
+from fieldgate.events.writes import BulkWriteResult
 
-SINCE_MARGIN = timedelta(
-    minutes=5
-)  # requested again: clocks differ, and writes under way were not visible
-MAX_FAILING_EVENTS = (
-    10_000  # requested again by id; with more of them, the next run pulls everything
-)
-ID_BATCH_SIZE = 100
-LIST_CHANGED_DURING_READ = (
-    "The lists kept changing while they were read, and records may be missing. "
-    "Run the command again."
-)
+# Requested again: clocks differ, and writes under way were not visible.
+SINCE_MARGIN = timedelta(minutes=5)
+# Requested again by id; with more of them, the next run pulls everything.
+MAX_FAILING_EVENTS = 10_000
+
+ProgressCallback = Callable[[int, int | None], None]  # records done, records in total
+
+
+def ignore_progress(done: int, total: int | None) -> None:
+    pass
 
 
 class SyncOptions(msgspec.Struct, frozen=True):
@@ -61,9 +67,7 @@ class SyncReport(msgspec.Struct):
     since: datetime | None = None  # only events changed since then were requested
     resumed: bool = False  # the run continued an interrupted one
     requested_by_id: int = 0  # events that were not in the list
-    missing_unchecked: bool = (
-        False  # the list changed while it was read, so missing events were not requested
-    )
+    missing_unchecked: bool = False  # the list is not complete: missing events were not requested
     of_other_sources: int = 0  # events in the list that were not written
     problem: str = ""  # why missing events were not deleted
 
@@ -74,158 +78,146 @@ class Synchronizer:
     def __init__(
         self,
         remote: RemoteServer,
-        database: AsyncDatabase,
-        store: EventStore,
-        reference: ReferenceStore,
+        database: Database,
         on_failure: FailureCallback,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
         self._remote = remote
         self._database = database
-        self._store = store
-        self._reference = reference
         self._on_failure = on_failure
         self._on_progress = on_progress
 
     async def run(self, options: SyncOptions = DEFAULT_OPTIONS) -> SyncReport:
         """Pull everything, or what changed since the start of the last complete run."""
-        report = SyncReport(BulkWriteResult())
-        probe = await self._remote.get_page(
-            COUNTRIES_PATH, Language.ENGLISH, limit=1, who_are_you="fieldgate"
-        )
-        # Only a Fieldgate server names unknown parameters. It can order by id, and falls back to the original language.
-        self._is_fieldgate = "who_are_you" in probe.unknown_parameters
-        self._reader = PageReader(self._remote, is_fieldgate=self._is_fieldgate)
+        try:
+            return await self._run(options)
+        except FieldgateError as error:
+            raise RemoteError(problem_text(error)) from None
+
+    async def _run(self, options: SyncOptions) -> SyncReport:
+        first = await self._remote.list_of(COUNTRIES_PATH).fetch_page(0, 1)
+        self._is_fieldgate = first.is_fieldgate
         reference_sync = ReferenceSync(
-            self._database, self._reference, self._reader, english_first=not self._is_fieldgate
+            self._remote, self._database, english_first=not self._is_fieldgate
         )
-        self._puller = EventPuller(
+        report = SyncReport(BulkWriteResult())
+        report.countries, report.types = await reference_sync.pull()
+
+        state = await self._start(report, options, clock=first.timestamp or datetime.now(UTC))
+        puller = EventPuller(
             self._remote,
             self._database,
-            self._store,
             reference_sync,
             self._on_failure,
             is_fieldgate=self._is_fieldgate,
             take_over=options.take_over,
+            failing=state.failing,
         )
-        report.countries, report.types = await reference_sync.pull()
-
-        state = await self._start(report, options, timestamp=probe.timestamp)
-        if state.is_filtered:
-            state = await self._pull_failing(state, report)
-        state = await self._pull_events(state, report)
-        if reference_sync.is_outdated:  # renamed during the run
-            countries, types = await reference_sync.pull()
-            report.countries, report.types = report.countries + countries, report.types + types
-        if not options.keep_missing:
-            await self._resolve_missing(state, report, options.max_missing_percent)
-        report.of_other_sources = len(self._puller.of_other_sources)
-        await self._finish(state, report)
+        report.events = puller.result
+        if state.since is not None:
+            await puller.pull_by_id(sorted(state.failing))
+        walk = await self._pull_list(state, puller)
+        if walk.report.proof and not options.keep_missing:
+            await self._delete_missing(state, report, puller, walk, options.max_missing_percent)
+        report.missing_unchecked = not walk.report.proof
+        report.of_other_sources = len(puller.of_other_sources)
+        await self._finish(state, puller, has_all=bool(walk.report.proof) and not report.problem)
         return report
 
     async def _start(
-        self, report: SyncReport, options: SyncOptions, *, timestamp: datetime
+        self, report: SyncReport, options: SyncOptions, *, clock: datetime
     ) -> SyncState:
-        """Continue an interrupted run that requested the same, or begin a new one."""
-        state = await sync_state.load_state(
-            self._database, self._remote.source, with_token=self._remote.has_token
+        """Continue an interrupted run that requested the same or more, or begin a new one."""
+        state = await asyncio.to_thread(
+            self._database.read,
+            lambda transaction: load_state(
+                transaction, self._remote.source, self._remote.has_token
+            ),
         )
-        if state.began is not None and state.is_full and options.since is None:  # it requests more
-            report.resumed = True
-            return state
         since = options.since
         if since is None and not options.full and state.finished is not None:
             since = state.finished - SINCE_MARGIN
-        is_filtered = since is not None and await self._supports_changed_since(since)
-        report.since = since if is_filtered else None
-        if state.can_resume(since, is_filtered=is_filtered, full=options.full):
+        if not self._is_fieldgate:  # others cannot tell what changed
+            since = None
+        is_same = state.since == since or (state.since is None and options.since is None)
+        if state.began is not None and is_same and state.is_full >= options.full:
             report.resumed = True
-            return state
-        number = await sync_state.next_number(self._database)
-        return SyncState(
-            source=state.source,
-            with_token=state.with_token,
-            finished=state.finished,
-            began=timestamp,
-            since=since,
-            is_filtered=is_filtered,
-            is_full=options.full,
-            run=number,
-            walk=number,
-            failing=state.failing if is_filtered else (),
-        )
-
-    async def _finish(self, state: SyncState, report: SyncReport) -> None:
-        if self._reader.list_changed:
-            self._on_failure(WriteFailure(self._remote.source, "", LIST_CHANGED_DURING_READ))
-            report.events.failed += 1
-        # Unless the run is marked as finished, the next one requests the same again.
-        has_all = state.is_contiguous and not self._reader.list_changed and not report.problem
-        if has_all and len(state.failing) <= MAX_FAILING_EVENTS:
-            state = msgspec.structs.replace(state, finished=state.began)
-        state = msgspec.structs.replace(state, began=None, reached=0, last_ids=())
-        async with self._database.transaction() as connection:
-            await sync_state.save_state(connection, state)
-
-    async def _supports_changed_since(self, since: datetime) -> bool:
-        """Whether the server supports `updated_at__gte`. A server that does not may silently return all events."""
-        parameters = {"updated_at__gte": _isoformat(since)}
-        everything, changed = await gather_or_cancel(
-            self._remote.get_page(EVENTS_PATH, Language.ENGLISH, limit=1, **each)
-            for each in ({}, parameters)
-        )
-        return (
-            "updated_at__gte" not in changed.unknown_parameters and changed.count < everything.count
-        )
-
-    async def _pull_failing(self, state: SyncState, report: SyncReport) -> SyncState:
-        """Request the events again that failed in the last run."""
-        ids = [str(id_) for id_ in state.failing]
-        batch_size = ID_BATCH_SIZE if self._is_fieldgate else 1
-        for batch in (ids[start : start + batch_size] for start in range(0, len(ids), batch_size)):
-            parameters = {"id__in": ",".join(batch)} if self._is_fieldgate else {"id": batch[0]}
-            gone = set(map(int, batch))
-            async for page in self._reader.pages(EVENTS_PATH, parameters):
-                state = await self._puller.save_page(state, page, report.events, keep_position=True)
-                gone -= page.records.keys()
-            failing = tuple(
-                id_ for id_ in state.failing if id_ not in gone
-            )  # those that no longer exist are forgotten
-            state = msgspec.structs.replace(state, failing=failing)
-        return state
-
-    async def _pull_events(self, state: SyncState, report: SyncReport) -> SyncState:
-        parameters = (
-            {"updated_at__gte": _isoformat(state.since)}
-            if state.is_filtered and state.since
-            else {}
-        )
-        async for page in self._reader.pages(EVENTS_PATH, parameters, state.position):
-            if (
-                state.reached and not page.offset
-            ):  # the list moved, and is read again from the start
-                state = msgspec.structs.replace(
-                    state, walk=await sync_state.next_number(self._database)
-                )
-            state = await self._puller.save_page(state, page, report.events, self._on_progress)
-        return state
-
-    async def _resolve_missing(
-        self, state: SyncState, report: SyncReport, max_percent: int
-    ) -> None:
-        """Delete or update events that are no longer listed, if the whole list was read."""
-        is_consistent = self._reader.is_consistent and not self._reader.list_changed
-        report.missing_unchecked = not (state.is_filtered or is_consistent)
-        missing = MissingEvents(self._remote, self._database, self._store, self._puller)
-        is_complete = is_consistent and not state.is_filtered
-        try:
-            found = await missing.resolve(state, is_complete=is_complete, max_percent=max_percent)
-        except TooManyMissing as error:
-            report.problem = str(error)
         else:
-            report.requested_by_id = found.requested
-            report.events.add(found.written)
+            state = SyncState(
+                source=state.source,
+                with_token=state.with_token,
+                finished=state.finished,
+                began=clock,
+                since=since,
+                is_full=options.full,
+                failing=frozenset() if since is None else state.failing,
+            )
+            await self._save(state, forgets_details=options.full)
+        report.since = state.since
+        return state
 
+    async def _pull_list(self, state: SyncState, puller: EventPuller) -> Walk:
+        """Read the list and save what differs. If the list cannot be read completely, that is reported."""
+        has_mini = not self._is_fieldgate and await has_mini_list(self._remote)
+        pages = EventPages(self._remote, state.since, has_mini=has_mini)
+        options = WalkOptions(PAGE_SIZE, concurrency=1)
+        if self._is_fieldgate:
+            options = msgspec.structs.replace(options, fixed_ordering="id", is_fixed=True)
+        walk = Walk(pages, options, state.position)
+        try:
+            async with aclosing(walk.pages()) as read_pages:
+                async for records in read_pages:
+                    await puller.save_page(records)
+                    failing = frozenset(puller.failing)
+                    await self._save(
+                        msgspec.structs.replace(state, position=walk.current, failing=failing)
+                    )
+                    self._on_progress(walk.current.end, walk.report.count)
+        except IncompleteList as error:
+            reason = f"{error.message} Run the command again."
+            self._on_failure(WriteFailure(self._remote.source, "", reason))
+            puller.result.failed += 1
+        return walk
 
-def _isoformat(timestamp: datetime) -> str:
-    return timestamp.isoformat().replace("+00:00", "Z")
+    async def _delete_missing(
+        self,
+        state: SyncState,
+        report: SyncReport,
+        puller: EventPuller,
+        walk: Walk,
+        max_percent: int,
+    ) -> None:
+        """Delete or update events that are not in the complete list, or in the list of deleted ones."""
+        if state.since is None:
+            find = partial(find_missing, state=state, listed=walk.keys)
+        else:
+            deleted = await list_deleted(self._remote, state)
+            find = partial(find_missing, state=state, deleted=deleted)
+        found = await asyncio.to_thread(self._database.read, find)
+        report.problem = found.problem(self._remote.source, max_percent)
+        if not report.problem:
+            ids = found.missing + found.merged
+            await resolve_missing(self._database, puller, state, ids)
+            report.requested_by_id = len(ids)
+
+    async def _finish(self, state: SyncState, puller: EventPuller, *, has_all: bool) -> None:
+        """Unless the run is marked as finished, the next one requests the same again."""
+        finished = state.finished
+        if has_all and state.is_contiguous and len(puller.failing) <= MAX_FAILING_EVENTS:
+            finished = state.began
+        await self._save(
+            SyncState(
+                source=state.source,
+                with_token=state.with_token,
+                finished=finished,
+                failing=frozenset(puller.failing),
+            )
+        )
+
+    async def _save(self, state: SyncState, *, forgets_details: bool = False) -> None:
+        def write(transaction: WriteTransaction) -> None:
+            if forgets_details:
+                forget_details(transaction, state.source)
+            save_state(transaction, state)
+
+        await asyncio.to_thread(self._database.write, write)

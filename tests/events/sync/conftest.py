@@ -1,7 +1,7 @@
 """Fixtures: a database to synchronize, and a service to synchronize from."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,18 @@ import httpx
 import pytest
 from fieldgate_client.retries import RetryPolicy
 
-from fieldgate.db import AsyncDatabase, DataVersions
+from fieldgate.db import Database
 from fieldgate.events.ingest.bulk_write import WriteFailure
 from fieldgate.events.model import District, Event, EventLink, KeyFigure, Visibility
-from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote
 from fieldgate.events.sync.remote import RemoteServer
 from fieldgate.events.sync.sync_state import SyncState, load_state
-from fieldgate.events.sync.synchronizer import Synchronizer, SyncOptions, SyncReport
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.events.sync.synchronizer import (
+    Synchronizer,
+    SyncOptions,
+    SyncReport,
+    ignore_progress,
+)
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
 from tests.data.events import load_events, stored_event
@@ -40,10 +43,6 @@ DETAILED_EVENT = make_event(
 )
 SOURCE_EVENTS = [*EVENTS, DETAILED_EVENT]
 LISTED_EVENTS = [event for event in SOURCE_EVENTS if event.parent_event is None]
-
-
-def _ignore_page(done: int, total: int) -> None:
-    pass
 
 
 class RecordingTransport(httpx.AsyncBaseTransport):
@@ -72,7 +71,7 @@ class SyncTarget:
         token: str = "",
         since: datetime | None = None,
         full: bool = False,
-        on_page: Callable[[int, int], None] = _ignore_page,
+        on_page: Callable[[int, int | None], None] = ignore_progress,
     ) -> SyncReport:
         async with RemoteServer(
             BASE_URL, token, RecordingTransport(transport, self.requested)
@@ -88,34 +87,18 @@ class SyncTarget:
         self,
         remote: RemoteServer,
         options: SyncOptions,
-        on_page: Callable[[int, int], None] = _ignore_page,
+        on_page: Callable[[int, int | None], None] = ignore_progress,
     ) -> SyncReport:
-        async with self._opened() as database:
-            versions = DataVersions(database)
-            synchronizer = Synchronizer(
-                remote,
-                database,
-                EventStore(database, versions),
-                ReferenceStore(database, versions),
-                self._record_failure,
-                on_page,
-            )
+        with closing(Database(self.database_url)) as database:
+            synchronizer = Synchronizer(remote, database, self._record_failure, on_page)
             return await synchronizer.run(options)
 
     def stored(self, *ids: int) -> list[Event | None]:
         return [stored_event(self.database_url, id_) for id_ in ids]
 
-    async def state(self, *, with_token: bool = False, source: str = BASE_URL) -> SyncState:
-        async with self._opened() as database:
-            return await load_state(database, source, with_token=with_token)
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[AsyncDatabase]:
-        database = AsyncDatabase(self.database_url)
-        try:
-            yield database
-        finally:
-            await database.close()
+    def state(self, *, with_token: bool = False, source: str = BASE_URL) -> SyncState:
+        with closing(Database(self.database_url)) as database:
+            return database.read(lambda transaction: load_state(transaction, source, with_token))
 
     def _record_failure(self, failure: WriteFailure) -> None:
         self.failures.append(str(failure))

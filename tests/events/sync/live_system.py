@@ -19,7 +19,6 @@ class LiveSystem:
             None,
         ]
         self.shrinks_at: int | None = None
-        self.supports_changed_since = False
 
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self.respond)
@@ -46,10 +45,14 @@ class LiveSystem:
                 for each in self.records
                 if request.url.params.get("id") in (None, str(each["id"]))
             ]
-            if self.supports_changed_since:
-                since = request.url.params.get("updated_at__gte", "")
-                matching = [each for each in matching if each["updated_at"] >= since]
             return self.page(request, [self.localized(each, language) for each in matching])
+        return self.detail(path, language)
+
+    def detail(self, path: str, language: str) -> httpx.Response:
+        id_ = path.removeprefix("event/").rstrip("/")
+        for record in self.records:
+            if str(record["id"]) == id_:
+                return httpx.Response(200, json=self.localized(record, language))
         return httpx.Response(404, json={"error_code": 404})
 
     def localized(self, record: dict[str, Any], language: str) -> dict[str, Any]:

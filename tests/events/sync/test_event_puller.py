@@ -5,14 +5,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from fieldgate_client.walk import OVERLAP
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
-from fieldgate.events.event_writer import BulkWriteResult
-from fieldgate.events.sync import event_puller, page_reader
+from fieldgate.events.sync import event_puller, synchronizer
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
+from fieldgate.events.writes import BulkWriteResult
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language, without_fallbacks
 from tests.data.events import load_events
@@ -139,30 +140,6 @@ async def test_fields_that_only_the_mini_list_has(target: SyncTarget, token: str
         assert (await target.pull(server, token)).events == BulkWriteResult(changed=1, unchanged=28)
 
 
-async def test_mini_records_on_other_pages_are_requested_by_id(
-    target: SyncTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page_reader, "PAGE_SIZE", 10)
-    with GoServer(mini_events()) as server:
-
-        def move_between_lists(path: str) -> None:
-            event = server.events[1]
-            is_mini_page = "mini/" in path and "offset=" in path
-            event["disaster_start_date"] = (
-                "2030-01-01T00:00:00Z" if is_mini_page else event["created_at"]
-            )
-
-        server.before = move_between_lists
-        assert (await target.pull(server)).events == BulkWriteResult(created=29)
-        assert any("mini/?id=1" in path for path in server.requests)
-    [stored] = target.stored(1)
-    assert stored is not None
-    assert (stored.auto_generated_source, stored.countries_for_preview) == (
-        "New field report",
-        (84,),
-    )
-
-
 # Detail records
 
 
@@ -204,11 +181,25 @@ async def test_all_details_are_requested_once_a_week(target: SyncTarget) -> None
             assert sorted(server.detail_requests()) == requested
 
 
+async def test_details_that_were_requested_without_a_token_are_requested_with_one(
+    target: SyncTarget,
+) -> None:
+    with GoServer([go_event(id_) for id_ in range(1, 31)]) as server:
+        await target.pull(server)
+        server.hidden_from_lists.add(4)
+        await target.pull(server)
+        assert set(server.detail_requests()) == {4}
+        server.hidden_from_lists.clear()
+        server.requests.clear()
+        await target.pull(server, TOKEN)
+        assert sorted(server.detail_requests()) == list(range(1, 31))
+
+
 async def test_stopped_run_keeps_the_details_it_has(
     target: SyncTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_reader, "PAGE_SIZE", 50)
-    monkeypatch.setattr(event_puller, "DETAIL_BATCH_SIZE", 10)
+    monkeypatch.setattr(synchronizer, "PAGE_SIZE", 50)
+    monkeypatch.setattr(event_puller, "BATCH_SIZE", 10)
     with GoServer([go_event(id_) for id_ in range(1, 121)]) as server:
 
         def stop(path: str) -> None:
@@ -219,7 +210,8 @@ async def test_stopped_run_keeps_the_details_it_has(
         with pytest.raises(RemoteError, match="401"):
             await target.pull(server, TOKEN)
         first = set(server.detail_requests())
-        state = await target.state(with_token=True, source=server.base_url)
+        state = target.state(with_token=True, source=server.base_url)
+        assert state.position is not None
         stored = [event.id for event in target.stored(*range(1, 121)) if event]
         assert len(stored) >= 60
         assert set(stored) <= first
@@ -232,7 +224,7 @@ async def test_stopped_run_keeps_the_details_it_has(
             "only what is not stored"
         )
         offsets = [path for path in server.requests if "event/?limit=50&offset=" in path]
-        assert f"offset={state.reached - page_reader.PAGE_OVERLAP}" in offsets[0]
+        assert f"offset={state.position.end - OVERLAP}" in offsets[0]
     assert [event.id for event in target.stored(*range(1, 121)) if event] == list(range(1, 121))
 
 

@@ -16,7 +16,7 @@ from tests.events.sync.conftest import SyncTarget
         (httpx.Response(401, json={"detail": "Invalid token."}), "answered 401"),
         (httpx.Response(404), "answered 404"),
         (httpx.Response(200, text="<html>"), "did not answer JSON of this API"),
-        (httpx.Response(200, json={"hello": 1}), "did not return a list of this API"),
+        (httpx.Response(200, json={"hello": 1}), "did not answer JSON of this API: .* `results`"),
         (httpx.Response(503), "answered 503, 8 times. Run the command again later"),
         (httpx.ConnectError("refused"), "is unreachable: refused, 8 times"),
     ],
@@ -51,41 +51,33 @@ async def test_headers_of_a_request(base_url: str, token: str, authorization: st
         return httpx.Response(200, json=PAGE)
 
     async with RemoteServer(base_url, token, transport=httpx.MockTransport(respond)) as server:
-        await server.get_page("event/", Language.FRENCH)
+        await server.list_of("event/", Language.FRENCH).fetch_page(20, 10)
     first = requests[0]
-    assert first.url == "https://field.example/api/v2/event/"
+    assert first.url == "https://field.example/api/v2/event/?limit=10&offset=20&start=20"
     assert first.headers["User-Agent"].startswith("fieldgate/")
     assert (first.headers["Accept"], first.headers["Accept-Language"]) == ("application/json", "fr")
     assert first.headers.get("Authorization") == authorization
 
 
-async def test_redirect_to_another_server_is_not_followed() -> None:
+async def test_redirect_to_another_server_is_not_followed(target: SyncTarget) -> None:
     requested: list[str] = []
 
     def respond(request: httpx.Request) -> httpx.Response:
         requested.append(request.url.host)
         return httpx.Response(302, headers={"Location": "https://other.example/api/v2/event/"})
 
-    async with RemoteServer(
-        "https://field.example", "t0ken", transport=httpx.MockTransport(respond)
-    ) as server:
-        with pytest.raises(
-            RemoteError,
-            match=r"redirects to https://other\.example/api/v2/event/.* of the server\.$",
-        ):
-            await server.get_page("event/", Language.FRENCH)
-    assert requested == ["field.example"]
+    message = r"redirects to https://other\.example/api/v2/event/.* of the server\.$"
+    with pytest.raises(RemoteError, match=message):
+        await target.sync(httpx.MockTransport(respond), "t0ken")
+    assert requested == ["127.0.0.1"]
 
 
-async def test_server_cannot_write_to_the_terminal() -> None:
+async def test_server_cannot_write_to_the_terminal(target: SyncTarget) -> None:
     def respond(request: httpx.Request) -> httpx.Response:
         return httpx.Response(400, json={"detail": "\x1b[2Jno\x07"})
 
-    async with RemoteServer(
-        "https://field.example", transport=httpx.MockTransport(respond)
-    ) as server:
-        with pytest.raises(RemoteError, match=r"answered 400: no$"):
-            await server.get_page("event/", Language.ENGLISH)
+    with pytest.raises(RemoteError, match=r"answered 400: no$"):
+        await target.sync(httpx.MockTransport(respond))
 
 
 @pytest.mark.parametrize(
