@@ -72,15 +72,22 @@ from fieldgate.assets.tables import assignments
 from fieldgate.assets.trash import Trash
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, DataVersions, sqlite_file
+from fieldgate.db import (
+    IDENTITY_TOPIC,
+    AsyncDatabase,
+    DataVersions,
+    ReadTransaction,
+    WriteTransaction,
+    sqlite_file,
+)
 from fieldgate.db.database_readiness import DatabaseReadiness
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
-from fieldgate.events.search.event_search import EventSearch
-from fieldgate.events.store import EventStore
+from fieldgate.events.reader import EventReader
 from fieldgate.events.summary import routes as event_summary_routes
+from fieldgate.events.summary.totals import EventTotals
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
 from fieldgate.http.endpoint import AppContext
@@ -186,10 +193,7 @@ def build_app(
     templates = PageTemplates(files)
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
-    event_store = EventStore(database, data_versions)
-    events = EventSearch(
-        event_store, reference, data_versions, record_cache_bytes=settings.record_cache_size
-    )
+    event_reader = EventReader(reference, record_cache_bytes=settings.record_cache_size)
     readiness = DatabaseReadiness(database)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     trash = Trash(database, data_versions, settings.trash_days)
@@ -229,11 +233,11 @@ def build_app(
         trash,
         fetcher or URLFetcher(settings.import_hosts), sandbox,
         import_routes.ImportChecker(FormCheck(sandbox, results, sharing).check),
-        reference, event_store, events,
+        reference, event_reader, EventTotals(),
         overload.exports,
-        EventExporter(events, overload.exports),
+        EventExporter(database, event_reader, overload.exports),
         openapi or OpenAPIDocument(all_operations),
-        health.Readiness(readiness, events),
+        health.Readiness(readiness),
     )  # fmt: skip
     app_context = AppContext(
         settings=settings,
@@ -252,21 +256,21 @@ def build_app(
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
         page_forms=FormDispatcher(FORMS, internal_client, settings, used_forms),
         services={type(service): service for service in services},
+        transaction_runners={
+            ReadTransaction: database.in_read,
+            WriteTransaction: database.in_write,
+        },
     )
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         with shared_use(sqlite_file(settings.database)):
-            await data_versions.start()
-            events.start()
             try:
                 yield
             finally:
                 sandbox.close()
                 await authenticator.close()
                 await sign_on.close()
-                await events.stop()
-                await data_versions.stop()
                 await readiness.stop()
                 await database.close()
 

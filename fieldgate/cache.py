@@ -6,11 +6,16 @@
 
     parsed = BoundedCache[bytes, Request](max_size=1024)  # entries
 
-It is our own class because it is on the path of every request, where cachetools.LRUCache takes twice as long.
+It is our own class because it is on the path of every request, where cachetools.LRUCache takes twice as long. Threads
+share a `SharedResults` instead, which also computes what it does not have:
+
+    totals = SharedResults[Totals](max_size=1024, size_of=lambda _: 1)
+    totals.get(key, lambda: read_totals(transaction))
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -59,3 +64,40 @@ class BoundedCache(Generic[Key, Value]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+class SharedResults(Generic[Value]):
+    """Results of work, for threads. Each is computed once, however many threads ask for it at the same time."""
+
+    def __init__(self, max_size: int, size_of: Callable[[Value], int]) -> None:
+        self._results = BoundedCache[Hashable, Value](max_size)
+        self._size_of = size_of
+        self._lock = Lock()
+        self._turns: dict[Hashable, Lock] = {}  # of what is being computed
+
+    def find(self, key: Hashable) -> Value | None:
+        """The result, if it is there."""
+        with self._lock:
+            return self._results.get(key)
+
+    def put(self, key: Hashable, result: Value) -> None:
+        with self._lock:
+            self._results.put(key, result, size=self._size_of(result))
+
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The result, computed if it is not there."""
+        result = self.find(key)
+        if result is not None:
+            return result
+        with self._lock:
+            turn = self._turns.setdefault(key, Lock())
+        with turn:
+            result = self.find(key)
+            if result is None:
+                try:
+                    result = compute()
+                    self.put(key, result)
+                finally:
+                    with self._lock:
+                        self._turns.pop(key, None)
+        return result

@@ -1,9 +1,14 @@
-"""The bounded cache: size limits, least recently used eviction, and a comparison with a naive model."""
+"""Caches: size limits, least recently used eviction, a comparison with a naive model; results that threads share."""
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.cache import BoundedCache
+from fieldgate.cache import BoundedCache, SharedResults
 
 
 class NaiveCache:
@@ -50,3 +55,71 @@ def test_behaves_like_naive_model(max_size: int, steps: list[tuple[str, int]]) -
         assert getattr(cache, name)(*arguments) == getattr(model, name)(*arguments)
         assert cache.used_size == model.used_size <= max_size
         assert len(cache) == len(model.entries)
+
+
+THREADS = 8
+
+
+def run_in_threads(work: Callable[[], int]) -> list[int | str]:
+    """The results of work that begins in all threads at the same time. An error is its text."""
+    barrier = Barrier(THREADS)
+
+    def run(_: int) -> int | str:
+        barrier.wait()
+        try:
+            return work()
+        except RuntimeError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(THREADS) as executor:
+        return list(executor.map(run, range(THREADS)))
+
+
+def test_a_result_is_computed_once_for_all_threads() -> None:
+    results = SharedResults[int](10, lambda _: 1)
+    computed = itertools.count(1)
+    is_computing, may_end = Event(), Event()
+
+    def compute() -> int:
+        is_computing.set()
+        assert may_end.wait(30)
+        return next(computed)
+
+    with ThreadPoolExecutor(THREADS) as executor:
+        first = executor.submit(results.get, "key", compute)
+        assert is_computing.wait(30)
+        others = [executor.submit(results.get, "key", compute) for _ in range(THREADS - 1)]
+        assert results.get("another key", lambda: 7) == 7, "it does not wait for the first one"
+        may_end.set()
+        assert [future.result() for future in (first, *others)] == [1] * THREADS
+    assert results.get("key", compute) == results.find("key") == 1
+
+
+def test_an_error_of_one_thread_leaves_the_next_free() -> None:
+    results = SharedResults[int](10, lambda _: 1)
+    computed = itertools.count(1)
+
+    def compute() -> int:
+        number = next(computed)
+        if number < THREADS:
+            raise RuntimeError(f"error {number}")
+        return number
+
+    answers = run_in_threads(lambda: results.get("key", compute))
+    errors = [f"error {number}" for number in range(1, THREADS)]
+    assert sorted(map(str, answers)) == sorted([*errors, str(THREADS)])
+    assert results.get("key", compute) == THREADS
+    assert not results._turns, "nothing is kept of keys without a result"
+
+
+def test_shared_results_are_bounded() -> None:
+    results = SharedResults[str](10, len)
+    for key in ("abcd", "efgh", "ijkl"):
+        assert results.get(key, key.upper) == key.upper()
+    assert [results.find(key) for key in ("abcd", "efgh", "ijkl")] == [None, "EFGH", "IJKL"]
+    for _ in range(2):  # too large to be kept: computed each time
+        assert results.get("long", lambda: "a" * 6) == "a" * 6
+    assert results.find("long") is None
+    results.put("efgh", "other")
+    assert results.find("efgh") == "other"
+    assert not results._turns

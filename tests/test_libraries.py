@@ -99,4 +99,4 @@ def test_a_serving_process_does_without(loaded: set[str], library: str) -> None:
 
 
 def test_what_it_does_load_is_seen(loaded: set[str]) -> None:
-    assert {"sqlalchemy", "msgspec", "pyroaring"} <= loaded
+    assert {"sqlalchemy", "msgspec"} <= loaded

@@ -19,8 +19,8 @@ from fieldgate.assets.authorization import audience_key, effective_user_id
 from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.store import TOPIC, read_visible
 from fieldgate.assets.tables import assets
-from fieldgate.cache import BoundedCache
 from fieldgate.db import AsyncDatabase, RowPage
+from fieldgate.db.kept_lists import KeptLists, read_columns, slice_page
 from fieldgate.http.search_grammar import SearchExpression
 from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
@@ -79,14 +79,11 @@ def list_order(search: AssetSearch) -> list[ColumnElement[Any]]:
 
 
 class AssetLists:
-    """Lists of assets. The ids of a list are remembered until the next write, for those who read all of its pages."""
+    """Lists of assets. Their order is kept until the next write, for those who read more than a first page."""
 
     def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
-        # The ids in order, by audience, search and data versions.
-        self._ids = BoundedCache[tuple[str, AssetSearch, tuple[int, ...]], "array[int]"](
-            MAX_ID_CACHE_BYTES
-        )
+        self._lists = KeptLists(MAX_ID_CACHE_BYTES)
 
     async def load(
         self, caller: Caller, search: AssetSearch, page: PageRequest, versions: Sequence[int] = ()
@@ -96,25 +93,26 @@ class AssetLists:
         `versions` are those of `LIST_TOPICS`, if the caller of this method has just asked for them.
         """
         key = audience_key(caller), search, tuple(versions)
-        known_ids = self._ids.get(key) if versions else None
 
-        def read(connection: Connection) -> tuple["array[int]", RowPage]:
-            ids = self._read_ids(connection, caller, search) if known_ids is None else known_ids
-            wanted = ids[page.offset : page.offset + page.limit].tolist()
-            rows = {row.id: row for row in read_visible(connection, self._database, caller, wanted)}
-            return ids, RowPage(len(ids), [rows[id_] for id_ in wanted if id_ in rows])
+        def ordered_ids() -> Select[int]:
+            query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite)
+            return query.order_by(*list_order(search))
 
-        ids, found = await self._database.read(read)
-        if known_ids is None and versions and search.expression is None:
-            self._ids.put(key, ids, size=len(ids) * ids.itemsize + 256)
-        return found
+        def read(connection: Connection) -> RowPage:
+            if search.expression is not None:
+                listed = slice_page((_matching_ids(connection, ordered_ids()),), page)
+            elif versions:
+                listed = self._lists.page(connection, key, ordered_ids, page)
+            else:
+                listed = slice_page(read_columns(connection, ordered_ids()), page)
+            ids = [row[0] for row in listed.rows]
+            rows = {row.id: row for row in read_visible(connection, self._database, caller, ids)}
+            return RowPage(listed.count, [rows[id_] for id_ in ids if id_ in rows])
 
-    def _read_ids(
-        self, connection: Connection, caller: Caller, search: AssetSearch
-    ) -> "array[int]":
-        query = listed_ids(caller, search, is_sqlite=self._database.is_sqlite).order_by(
-            *list_order(search)
-        )
-        # Each form of an expression is a new statement of up to 400 KB: keep it out of SQLAlchemy's cache.
-        options = {} if search.expression is None else {"compiled_cache": None}
-        return array("q", connection.execute(query, execution_options=options).scalars())
+        return await self._database.read(read)
+
+
+def _matching_ids(connection: Connection, query: Select[int]) -> "array[int]":
+    """The ids that match an expression. Each form of one is a new statement of up to 400 KB: it is not kept."""
+    options = {"compiled_cache": None}
+    return array("q", connection.execute(query, execution_options=options).scalars())

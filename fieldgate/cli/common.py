@@ -37,7 +37,7 @@ from fieldgate.db.schema import (
     upgrade,
 )
 from fieldgate.db.use_lock import DatabaseInUse, exclusive_use, shared_use
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.reference.queries import store_name_orders
 from fieldgate.settings import BadSetting, Settings, parse_duration
 
 # SQLite has one writer, and who waits only looks now and then whether it is their turn. Events are loaded in one
@@ -187,7 +187,7 @@ async def create_tables(database: AsyncDatabase) -> None:
     except UnsupportedSchema as error:
         raise click.ClickException(str(error)) from None
     if before.status is SchemaStatus.EMPTY:
-        await ReferenceStore(database, DataVersions(database)).store_name_orders()
+        await database.in_write(store_name_orders)
 
 
 async def upgrade_older_schema(settings: Settings, database: AsyncDatabase) -> None:

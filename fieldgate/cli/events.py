@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -14,16 +14,15 @@ import msgspec
 
 from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
-from fieldgate.db import AsyncDatabase, DataVersions
+from fieldgate.db import Database, WriteTransaction
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
 # Modules about events are slow to import, and other commands do not need them: they are imported where they are used.
 if TYPE_CHECKING:
     from fieldgate.events.ingest.bulk_write import WriteFailure
     from fieldgate.events.ingest.file_loader import FileRecord, LoadOptions, LoadResult
-    from fieldgate.events.store import EventStore
+    from fieldgate.events.model import Event
     from fieldgate.events.sync.synchronizer import SyncOptions, SyncReport
-    from fieldgate.reference.store import ReferenceStore
 
 BATCH_SIZE = 2000  # events in one transaction
 MAX_DEMO_EVENTS = 10_000_000
@@ -49,13 +48,16 @@ def events() -> None:
 @data_option
 def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
     """Generate N demo events. They are never mixed with real events."""
-    asyncio.run(_demo(count, seed, replace, data))
+    _demo(count, seed, replace, data)
 
 
-async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
-    async with _open_stores(data) as (database, store, _):
-        await _check_real_events(store)
-        has_demo = await store.has_demo()
+def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
+    from fieldgate.events.queries import has_demo_events
+    from fieldgate.events.writes import delete_demo_events
+
+    with _open_database(data) as database:
+        _check_real_events(database)
+        has_demo = database.read(has_demo_events)
         if has_demo and not replace:
             raise click.ClickException(
                 "This database already has demo events. Replace them with --replace."
@@ -63,32 +65,36 @@ async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None
         started = time.monotonic()
         with progress_bar(count) as show:
             if has_demo:
-                await store.delete_demo()
-            await create_demo_events(database, store, count, seed, show)
+                database.write(delete_demo_events, is_alone=True)
+            create_demo_events(database, count, seed, show)
         click.echo(
             f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s"
         )
 
 
-async def create_demo_events(
-    database: AsyncDatabase,
-    store: "EventStore",
+def create_demo_events(
+    database: Database,
     count: int,
     seed: int = 0,
     on_progress: ProgressReporter = ignore_progress,
 ) -> None:
     from fieldgate.events.demo.generator import demo_events
     from fieldgate.events.event_log import log_run
-    from fieldgate.reference.store import ReferenceStore
+    from fieldgate.events.writes import lock_events, save_events
+    from fieldgate.reference.queries import load_reference
 
-    reference_data = await ReferenceStore(database, DataVersions(database)).current()
-    generated = demo_events(count, reference_data, seed)
+    generated = demo_events(count, database.read(load_reference), seed)
     created = 0
     while batch := list(islice(generated, BATCH_SIZE)):
-        await store.upsert(batch, is_demo=True)
+
+        def save(transaction: WriteTransaction, new: Sequence["Event"] = batch) -> None:
+            lock_events(transaction)
+            save_events(transaction, new, is_demo=True)
+
+        database.write(save, is_alone=True)
         created += len(batch)
         on_progress(created, count)
-    await log_run(database, "demo", created=created)
+    log_run(database, "demo", created=created)
 
 
 replace_demo_option = click.option(
@@ -149,30 +155,30 @@ def load(
     options = LoadOptions(
         Language(language), None if visibility is None else Visibility(visibility), is_demo
     )
-    result = asyncio.run(_load(files, options, replace_demo, data))
+    result = _load(files, options, replace_demo, data)
     click.echo(str(result.written))
     _echo_not_public(result)
     if result.written.failed:
         raise SystemExit(1)
 
 
-async def _load(
+def _load(
     files: tuple[str, ...], options: "LoadOptions", replace_demo: bool, data: Path | None
 ) -> "LoadResult":
     from fieldgate.events.event_log import log_run
     from fieldgate.events.ingest import file_loader
 
-    async with _open_stores(data) as (database, store, reference):
+    with _open_database(data) as database:
         if not options.is_demo or replace_demo:
-            await _check_demo_events(store, replace_demo)
+            _check_demo_events(database, replace_demo)
         if options.is_demo:
-            await _check_real_events(store)
+            _check_real_events(database)
         with progress_bar() as on_progress:
             all_records = (record for path in files for record in file_loader.read_records(path))
             records = _with_progress(all_records, on_progress)
             try:
-                result = await file_loader.load(store, reference, records, options, _print_failure)
-                await log_run(database, "load", **msgspec.structs.asdict(result.written))
+                result = file_loader.load(database, records, options, _print_failure)
+                log_run(database, "load", **msgspec.structs.asdict(result.written))
                 return result
             except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
@@ -257,7 +263,7 @@ def sync(base_url: str, token: str, replace_demo: bool, data: Path | None, **cho
     options = SyncOptions(**choices)
     if options.since is not None and options.full:
         raise click.UsageError("--since and --full cannot be used together.")
-    report = asyncio.run(_sync(base_url, token, options, replace_demo, data))
+    report = _sync(base_url, token, options, replace_demo, data)
     _echo_report(report)
     if report.problem:
         raise click.ClickException(report.problem)
@@ -282,57 +288,67 @@ def _echo_report(report: "SyncReport") -> None:
     click.echo(str(report.events))
 
 
-async def _sync(
+def _sync(
     base_url: str, token: str, options: "SyncOptions", replace_demo: bool, data: Path | None
 ) -> "SyncReport":
     from fieldgate.events.event_log import log_run
-    from fieldgate.events.sync.remote import RemoteError, RemoteServer
-    from fieldgate.events.sync.synchronizer import Synchronizer
+    from fieldgate.events.sync.remote import RemoteError
 
-    async with _open_stores(data) as (database, store, reference):
-        await _check_demo_events(store, replace_demo)
+    with _open_database(data) as database:
+        _check_demo_events(database, replace_demo)
         try:
-            async with RemoteServer(base_url, token) as remote:
-                with progress_bar(status=lambda: remote.status) as on_progress:
-                    synchronizer = Synchronizer(
-                        remote, database, store, reference, _print_failure, on_progress
-                    )
-                    report = await synchronizer.run(options)
-            await log_run(database, "sync", **msgspec.structs.asdict(report.events))
-            return report
+            report = asyncio.run(_pull(database, base_url, token, options))
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
+        log_run(database, "sync", **msgspec.structs.asdict(report.events))
+    return report
 
 
-@asynccontextmanager
-async def _open_stores(
-    data: Path | None,
-) -> AsyncIterator[tuple[AsyncDatabase, "EventStore", "ReferenceStore"]]:
+async def _pull(
+    database: Database, base_url: str, token: str, options: "SyncOptions"
+) -> "SyncReport":
+    from fieldgate.events.sync.remote import RemoteServer
+    from fieldgate.events.sync.synchronizer import Synchronizer
+
+    async with RemoteServer(base_url, token) as remote:
+        with progress_bar(status=lambda: remote.status) as on_progress:
+            return await Synchronizer(remote, database, _print_failure, on_progress).run(options)
+
+
+@contextmanager
+def _open_database(data: Path | None) -> Iterator[Database]:
     """Open the database that `--data` and the environment choose."""
-    from fieldgate.events.store import EventStore
-    from fieldgate.reference.store import ReferenceStore
+    settings = load_settings(data)
+    with asyncio.Runner() as runner:  # until commands need no event loop
+        opened = open_database(settings, creates=True)
+        database = runner.run(opened.__aenter__())
+        try:
+            yield database.sync
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
 
-    async with open_database(load_settings(data), creates=True) as database:
-        data_versions = DataVersions(database)
-        yield database, EventStore(database, data_versions), ReferenceStore(database, data_versions)
 
+def _check_real_events(database: Database) -> None:
+    from fieldgate.events.queries import has_real_events
 
-async def _check_real_events(store: "EventStore") -> None:
-    if await store.has_real():
+    if database.read(has_real_events):
         raise click.ClickException(
             "This database has real events. Choose another folder for demo events: --data DIR"
         )
 
 
-async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
+def _check_demo_events(database: Database, replace_demo: bool) -> None:
     """Refuse to mix real events with demo events: their ids would collide."""
-    if not await store.has_demo():
+    from fieldgate.events.queries import has_demo_events
+    from fieldgate.events.writes import delete_demo_events
+
+    if not database.read(has_demo_events):
         return
     if not replace_demo:
         raise click.ClickException(
             "This database has demo events. Delete them with --replace-demo."
         )
-    deleted = await store.delete_demo()
+    deleted = database.write(delete_demo_events, is_alone=True)
     click.echo(f"deleted {deleted} demo event{'' if deleted == 1 else 's'}")
 
 

@@ -27,8 +27,7 @@ from fieldgate.accounts.store import AccountStore
 from fieldgate.cli.common import data_option, in_use, load_settings, open_database
 from fieldgate.cli.demo_user import DemoCredentials, prepare_demo_user, retire_demo_user
 from fieldgate.cli.events import create_demo_events
-from fieldgate.cli.migrate import rebuild_events
-from fieldgate.db import DataVersions, sqlite_file
+from fieldgate.db import DataVersions
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.metrics_folder import create_metrics_folder
 from fieldgate.runtime.child_processes import (
@@ -115,8 +114,6 @@ def serve(
     limit_arenas()
     address = _resolve_free_address(host, port)
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
-    if sqlite_file(settings.database) is not None:
-        rebuild_events(settings)
     credentials = asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
     if not is_local:
@@ -291,23 +288,22 @@ def _supervise_worker(stop_event: threading.Event, options: Sequence[str]) -> No
 
 
 async def _prepare_database(settings: Settings, demo: bool) -> DemoCredentials | None:
-    from fieldgate.events.derived_tables import (
-        OtherEventFormat,
-        has_other_format,
-    )  # here: their imports take a while
-    from fieldgate.events.store import EventStore
+    from fieldgate.events.queries import (  # here: its imports take a while
+        has_demo_events,
+        has_real_events,
+    )
 
     async with open_database(settings, creates=True) as database:
-        if await has_other_format(database):
-            raise click.ClickException(str(OtherEventFormat()))
         accounts = AccountStore(database, DataVersions(database))
         if not demo:
             await retire_demo_user(accounts, settings.data)
             return None
         credentials = await prepare_demo_user(accounts, settings.data)
-        store = EventStore(database, DataVersions(database))
-        if not await store.has_demo() and not await store.has_real():
-            await create_demo_events(database, store, DEMO_EVENTS)
+        has_events = await database.in_read(
+            lambda transaction: has_demo_events(transaction) or has_real_events(transaction)
+        )
+        if not has_events:
+            await asyncio.to_thread(create_demo_events, database.sync, DEMO_EVENTS)
         return credentials
 
 

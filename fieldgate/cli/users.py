@@ -29,6 +29,7 @@ from fieldgate.cli.common import (
 from fieldgate.cli.output import print_table
 from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.errors import Conflict, NotFound
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.languages import Language
 from fieldgate.identity import OPERATOR
 
@@ -337,12 +338,10 @@ def _require_user(name: str) -> Iterator[None]:
 
 def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
     """Refuse a code that no country has, and name the nearest ones."""
-    from fieldgate.reference.store import (
-        ReferenceStore,
-    )  # slow to import, and only --country needs it
+    from fieldgate.reference.queries import load_reference  # slow to import; --country needs it
 
     reference_data = run_with_database(
-        data, lambda each: ReferenceStore(each, DataVersions(each)).current(), creates=True
+        data, lambda database: database.in_read(load_reference), creates=True
     )
     for code in codes:
         if reference_data.country_by_iso3(code) is None:
@@ -367,11 +366,11 @@ def _nearest_countries(reference_data: "ReferenceData", text: str) -> list["Coun
         if (country.iso or "-").casefold() == text.casefold()
     ]
     names = {
-        name.casefold(): iso3 for iso3, country in coded.items() for name in country.names.values()
+        fold_text(name): iso3 for iso3, country in coded.items() for name in country.names.values()
     }
     by_name = [
         names[name]
-        for name in difflib.get_close_matches(text.casefold(), names, MAX_SUGGESTIONS, 0.8)
+        for name in difflib.get_close_matches(fold_text(text), names, MAX_SUGGESTIONS, 0.8)
     ]
     by_code = difflib.get_close_matches(text.upper(), coded, n=len(coded))
     by_code.sort(key=lambda iso3: (iso3[:2] != text[:2].upper(), iso3[0] != text[0].upper()))

@@ -29,7 +29,15 @@ from sqlalchemy.engine import Connection, Engine, Row
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from fieldgate.db.database import READ_THREADS, Database, Interrupt, check_url, sqlite_file
+from fieldgate.db.database import (
+    READ_THREADS,
+    Database,
+    Interrupt,
+    Read,
+    Write,
+    check_url,
+    sqlite_file,
+)
 from fieldgate.db.database_identity import SELECT_IDENTITY, DatabaseIdentity, OpenFiles
 from fieldgate.db.json_text import JSON_OPTIONS
 from fieldgate.db.outages import DatabaseGone, is_broken_connection
@@ -148,32 +156,35 @@ class AsyncDatabase:
         finally:
             may_go_on.set()
 
-    async def write(self, write: Work[Result]) -> Result:
-        """Run a function that writes, in `Database.write`.
+    async def in_write(self, function: Write[Result]) -> Result:
+        """Run a function in `Database.write`, in a thread.
 
-        It runs in a thread, so it must use nothing but its connection and its own data. If the caller is cancelled,
-        the write may or may not have been committed.
+        It must use nothing but its transaction and its own data. If the caller is cancelled, the write may or may not
+        have been committed.
         """
-        if self.is_sqlite:
-            future = self.sync.sqlite_writer.submit(
-                lambda transaction: write(transaction.connection), is_alone=False
-            )
-            try:
-                return await asyncio.wrap_future(future)
-            except DatabaseGone:
-                await self.drop_connections()
-                raise
-        return await self._threads.run(
-            lambda: self.sync.write(lambda transaction: write(transaction.connection))
-        )
+        if not self.is_sqlite:
+            return await self._threads.run(lambda: self.sync.write(function))
+        future = self.sync.sqlite_writer.submit(function, is_alone=False)
+        try:
+            return await asyncio.wrap_future(future)
+        except DatabaseGone:
+            await self.drop_connections()
+            raise
 
-    async def read(self, read: Work[Result]) -> Result:
+    async def in_read(self, function: Read[Result]) -> Result:
         """Run a function in `Database.read`, in a thread. If the caller is cancelled, a running statement ends."""
         interrupt = Interrupt()
         return await self._threads.run(
-            lambda: self.sync.read(lambda transaction: read(transaction.connection), interrupt),
+            lambda: self.sync.read(function, interrupt),
             interrupt.set,
         )
+
+    async def write(self, write: Work[Result]) -> Result:
+        """The same for functions that take a connection."""
+        return await self.in_write(lambda transaction: write(transaction.connection))
+
+    async def read(self, read: Work[Result]) -> Result:
+        return await self.in_read(lambda transaction: read(transaction.connection))
 
     @asynccontextmanager
     async def read_transaction(self) -> AsyncIterator[AsyncConnection]:

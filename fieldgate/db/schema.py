@@ -4,7 +4,9 @@ A database of an earlier release is upgraded, and keeps its data. Until 0.1 ther
 when its tables do, so that databases of before are refused.
 """
 
+import re
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection, inspect, text
@@ -12,8 +14,16 @@ from sqlalchemy import Connection, inspect, text
 from fieldgate.db.async_database import AsyncDatabase
 from fieldgate.db.outages import DatabaseGone
 
-# The revisions in `migrations/versions`, oldest first: loading Alembic to find them would take too long.
-REVISIONS = ("0001_a",)
+_FILES = Path(__file__).parent / "migrations" / "versions"
+
+
+def _read_names() -> tuple[str, ...]:
+    """The names of the revisions, oldest first. Loading Alembic to find them would take too long."""
+    texts = [file.read_text(encoding="utf-8") for file in sorted(_FILES.glob("*.py"))]
+    return tuple(re.findall(r'^revision = "(\w+)"$', "\n".join(texts), re.MULTILINE))
+
+
+REVISIONS = _read_names()
 REQUIRED_REVISION = REVISIONS[-1]
 WITHOUT_REVISION = (
     "without a revision"  # of a database that has tables, but does not say of which schema

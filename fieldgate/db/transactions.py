@@ -38,6 +38,7 @@ class ReadTransaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._versions: dict[str, int] = {}  # that were read
 
     def execute(
         self,
@@ -56,7 +57,12 @@ class ReadTransaction:
 
     def versions(self, *topics: str) -> tuple[int, ...]:
         """The versions of topics. A response that is kept reads them before anything else."""
-        return read_versions(self.connection, topics)
+        unknown = [topic for topic in topics if topic not in self._versions]
+        if unknown:
+            self._versions.update(
+                zip(unknown, read_versions(self.connection, unknown), strict=True)
+            )
+        return tuple([self._versions[topic] for topic in topics])
 
 
 class WriteTransaction(ReadTransaction):

@@ -1,7 +1,7 @@
 """Entries of the log about events: those that people write, and the runs of commands."""
 
-from fieldgate.db import AsyncDatabase
-from fieldgate.db.log import EVENTS, LogEntry, LogObject, write_log_sync
+from fieldgate.db import Database
+from fieldgate.db.log import EVENTS, LogEntry, LogObject
 from fieldgate.identity import OPERATOR
 
 
@@ -11,9 +11,9 @@ def event_entry(action: str, event_id: int | None = None, **details: int) -> Log
     return LogEntry(log_type=EVENTS, action=action, object=event, details=details)
 
 
-async def log_run(database: AsyncDatabase, action: str, **counts: int) -> None:
+def log_run(database: Database, action: str, **counts: int) -> None:
     """Log the run of a command that writes events, with their numbers, unless nothing changed."""
     if not any(counts.get(name) for name in ("created", "changed", "deleted")):
         return
     entry = event_entry(action, **{name: count for name, count in counts.items() if count})
-    await database.write(lambda connection: write_log_sync(connection, OPERATOR, [entry]))
+    database.write(lambda transaction: transaction.log(OPERATOR, entry))

@@ -6,29 +6,28 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from fieldgate.db import AsyncDatabase, now
-from fieldgate.db.log import count_in_log, write_log
+from fieldgate.db import AsyncDatabase, ReadTransaction, WriteTransaction, now
+from fieldgate.db.log import count_in_log
 from fieldgate.errors import Forbidden, NotFound, ValidationError
-from fieldgate.events.document_templates import build_detail_template
-from fieldgate.events.documents import RecordShape, to_flat, to_mini
 from fieldgate.events.event_log import event_entry
-from fieldgate.events.event_writer import SlugTaken
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.export.file_context import FileFilters, attachment_header, file_context
 from fieldgate.events.export.serializers import FORMAT_TYPES, PAGE_FORMATS, SERIALIZERS
+from fieldgate.events.filters import EventFilters, check_filters
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, replace_event
 from fieldgate.events.model import MAX_ID
+from fieldgate.events.queries import find_event, list_deleted
+from fieldgate.events.reader import FLAT, LIST, MINI, EventReader
+from fieldgate.events.records import detail_record
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
-from fieldgate.events.search.event_search import EventPage, EventSearch
-from fieldgate.events.search.filters import EventFilters, check_filters
-from fieldgate.events.store import EventStore
 from fieldgate.events.tables import TOPIC
-from fieldgate.events.visibility import audience_key, viewer_scope
-from fieldgate.http.injection import HandlerContext, SeenVersions
+from fieldgate.events.visibility import audience_key
+from fieldgate.events.writes import SlugTaken, delete_events, load_stored, lock_events, save_events
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import AssetLimit, Created, RecordResult, Routes
+from fieldgate.http.operations import AssetLimit, Created, Routes
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request_parsing import ParsedRequest
@@ -38,8 +37,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope, User
 from fieldgate.overload import caller_key
 from fieldgate.pagination import ListResult, PageRequest
-from fieldgate.reference.store import TOPIC as REFERENCE
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.reference.queries import TOPIC as REFERENCE
 
 TAG = "Events"
 PATH = "/api/v2/event/"
@@ -89,28 +87,27 @@ check_filters(ListFilters)
     formats=FORMATS,
     format_types=FORMAT_TYPES,
 )
-async def event_list(
+def event_list(
+    transaction: ReadTransaction,
     page: PageRequest,
     request: ParsedRequest,
     caller: Caller,
     language: Language,
     query: ListFilters,
-    search: EventSearch,
-    versions: SeenVersions,
+    reader: EventReader,
 ) -> ListResult[EventRecord]:
+    viewer = reader.viewer(transaction, caller, language)
     serializer = SERIALIZERS.get(request.format)
-    if serializer is not None and serializer.ordering:
-        query = msgspec.structs.replace(query, ordering=serializer.ordering)
-    shape = RecordShape.RECORD if serializer is None else serializer.shape
-    found = await _find_page(page, caller, language, query, search, versions, shape)
-    records = found.records
-    if query.tableau and not (serializer is not None and serializer.is_flat):
-        records = [to_flat(record) for record in records]
     if serializer is None:
-        return ListResult(found.count, records, found.versions)
-    reference_data = (await search.current(versions)).reference_data
-    context = await file_context(request, query, reference_data)
-    return ListResult(found.count, records, found.versions, serializer.page_encoder(context))
+        shape = FLAT if query.tableau else LIST
+        events = reader.page(transaction, query, viewer, page, shape)
+        return ListResult(events.count, events.records)
+    if serializer.ordering:
+        query = msgspec.structs.replace(query, ordering=serializer.ordering)
+    is_flat = query.tableau and not serializer.is_flat
+    events = reader.page(transaction, query, viewer, page, FLAT if is_flat else serializer.shape)
+    context = file_context(request, query, viewer.reference_data)
+    return ListResult(events.count, events.records, encode_page=serializer.page_encoder(context))
 
 
 @routes.get_list(
@@ -121,16 +118,17 @@ async def event_list(
         "The same events as in the full list, with the few fields that menus need."
     ),
 )
-async def event_mini_list(
+def event_mini_list(
+    transaction: ReadTransaction,
     page: PageRequest,
     caller: Caller,
     language: Language,
     query: EventFilters,
-    search: EventSearch,
-    versions: SeenVersions,
+    reader: EventReader,
 ) -> ListResult[MiniEvent]:
-    found = await _find_page(page, caller, language, query, search, versions)
-    return ListResult(found.count, [to_mini(record) for record in found.records], found.versions)
+    viewer = reader.viewer(transaction, caller, language)
+    events = reader.page(transaction, query, viewer, page, MINI)
+    return ListResult(events.count, events.records)
 
 
 @routes.get_list(
@@ -139,16 +137,18 @@ async def event_mini_list(
     title=Message("Deleted events"),
     description=Message("Deleted events, oldest deletion first, for clients that keep a copy."),
 )
-async def event_deleted_list(
+def event_deleted_list(
+    transaction: ReadTransaction,
     page: PageRequest,
     caller: Caller,
+    language: Language,
     query: DeletedFilters,
-    store: EventStore,
-    reference: ReferenceStore,
+    reader: EventReader,
 ) -> ListResult[DeletedEvent]:
-    scope = viewer_scope(caller, await reference.current())
-    count, rows = await store.list_deleted(query.since, scope, page)
-    return ListResult(count, [DeletedEvent(id=row.id, deleted_at=row.deleted_at) for row in rows])
+    scope = reader.viewer(transaction, caller, language).scope
+    count, rows = list_deleted(transaction, query.since, scope, page)
+    records = [DeletedEvent(id=id_, deleted_at=deleted_at) for id_, deleted_at in rows]
+    return ListResult(count, records)
 
 
 @routes.raw(
@@ -163,25 +163,26 @@ async def event_deleted_list(
 async def event_export(
     request: ParsedRequest,
     caller: Caller,
+    language: Language,
     handler_context: HandlerContext,
     query: FileFilters,
-    reference: ReferenceStore,
+    reader: EventReader,
     exporter: EventExporter,
     database: AsyncDatabase,
 ) -> Response:
-    reference_data = await reference.current()
-    scope = viewer_scope(caller, reference_data)
+    viewer = await database.in_read(
+        lambda transaction: reader.viewer(transaction, caller, language)
+    )
     serializer = SERIALIZERS[request.format]
-    context = await file_context(request, query, reference_data)
+    context = file_context(request, query, viewer.reference_data)
     headers = [
         (b"content-type", serializer.format.content_type),
         attachment_header(query, context, serializer.format.query_value, now().date()),
         NO_STORE,
     ]
     filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
-    stream = exporter.stream(
-        filters, scope, serializer, context, caller_key(caller, handler_context.client.address)
-    )
+    key = caller_key(caller, handler_context.client.address)
+    stream = exporter.stream(filters, viewer, serializer, context, key)
     await count_in_log(database, handler_context.logged_caller, event_entry("export"))
     return Response(200, headers, stream=stream)
 
@@ -192,26 +193,17 @@ async def event_export(
     title=Message("Event"),
     description=Message("One event by its id or slug, with all its fields."),
 )
-async def event_detail(
-    id: str,
-    caller: Caller,
-    language: Language,
-    store: EventStore,
-    search: EventSearch,
-    versions: SeenVersions,
-) -> RecordResult:
-    state = await search.current(versions)
-    scope = viewer_scope(caller, state.reference_data)
-    id_ = parse_integer(id)
-    found = await store.find(id if id_ is None else id_)
+def event_detail(
+    transaction: ReadTransaction, id: str, caller: Caller, language: Language, reader: EventReader
+) -> EventDetail:
     if id == RESPONSE_ACTIVITY:
         raise NotFound(NO_RESPONSE_ACTIVITY)
-    if found is None or not scope.can_see(found.event.visibility, found.event.countries):
+    viewer = reader.viewer(transaction, caller, language)
+    id_ = parse_integer(id)
+    event = find_event(transaction, id if id_ is None else id_)
+    if event is None or not viewer.scope.can_see(event.visibility, event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    if found.version > state.index_version.version:  # written since, maybe with new reference data
-        state = await search.refresh()
-    record = state.render(build_detail_template(found.event), language, scope)
-    return RecordResult(msgspec.Raw(record), state.versions)
+    return detail_record(event, viewer)
 
 
 @routes.put(
@@ -226,43 +218,39 @@ async def event_detail(
     max_body=MAX_BODY_BYTES,
     scope=Scope.EVENTS_WRITE,
 )
-async def event_replacement(
+def event_replacement(
+    transaction: WriteTransaction,
     id: str,
     user: User,
     language: Language,
     body: JSONObject,
-    store: EventStore,
-    search: EventSearch,
-) -> msgspec.Raw | Created:
+    reader: EventReader,
+) -> EventDetail | Created:
     id_ = _writable_id(id, user)
     if body.get("id") is not None and str(body["id"]) != str(id_):
         raise ValidationError(
             {"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]}
         )
-    state = await search.state_for_writes()
+    lock_events(transaction)
+    viewer = reader.viewer(transaction, user, language)
+    stored = load_stored(transaction, [id_])
+    before = stored[id_].event if id_ in stored else None
     try:
-        async with store.writer() as writer:
-            before = (await writer.load([id_])).get(id_)
-            event = replace_event(
-                {**body, "id": id_}, state.reference_data, language, before, now()
-            )
-            if event.parent_event == id_:
-                raise ValidationError(
-                    {"parent_event": [Message("An event cannot be part of itself.")]}
-                )
-            if not (await writer.upsert([event])).unchanged:
-                entry = event_entry("create" if before is None else "update", id_)
-                await write_log(writer.connection, user, entry)
+        event = replace_event(
+            {**body, "id": id_}, viewer.reference_data, language, before, transaction.now
+        )
     except InvalidEvent as error:
         raise ValidationError(error.by_field()) from None
+    if event.parent_event == id_:
+        raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
+    try:
+        is_changed = not save_events(transaction, [event], stored=stored).unchanged
     except SlugTaken as error:
         message = Message("Another event already has the slug {slug}.", slug=str(error))
         raise ValidationError({"slug": [message]}) from None
-    record = msgspec.Raw(
-        state.render(
-            build_detail_template(event), language, viewer_scope(user, state.reference_data)
-        )
-    )
+    if is_changed:
+        transaction.log(user, event_entry("create" if before is None else "update", id_))
+    record = detail_record(event, viewer)
     return record if before else Created(record, Link(f"{PATH}{id_}/"))
 
 
@@ -274,12 +262,12 @@ async def event_replacement(
     ),
     scope=Scope.EVENTS_WRITE,
 )
-async def event_deletion(id: str, user: User, store: EventStore) -> None:
+def event_deletion(transaction: WriteTransaction, id: str, user: User) -> None:
     id_ = _writable_id(id, user)
-    async with store.writer() as writer:
-        if not await writer.delete([id_]):
-            raise NotFound(Message("There is no event {id}.", id=id[:50]))
-        await write_log(writer.connection, user, event_entry("delete", id_))
+    lock_events(transaction)
+    if not delete_events(transaction, [id_]):
+        raise NotFound(Message("There is no event {id}.", id=id[:50]))
+    transaction.log(user, event_entry("delete", id_))
 
 
 def _writable_id(id: str, user: User) -> int:
@@ -290,16 +278,3 @@ def _writable_id(id: str, user: User) -> int:
     if id_ is None or not 0 <= id_ <= MAX_ID:
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
     return id_
-
-
-async def _find_page(
-    page: PageRequest,
-    caller: Caller,
-    language: Language,
-    query: EventFilters,
-    search: EventSearch,
-    versions: SeenVersions,
-    shape: RecordShape = RecordShape.RECORD,
-) -> EventPage:
-    scope = viewer_scope(caller, (await search.current(versions)).reference_data)
-    return await search.find(query, scope, language, page, shape, versions)

@@ -44,11 +44,17 @@ class PersonRecord(msgspec.Struct):
     id: Annotated[int, Meta(description="Id.")]
 
 
-class EventPersonRecord(PersonRecord):
+class EventPersonRecord(msgspec.Struct):
+    ctype: Annotated[str, Meta(description="Kind of contact, such as Originator or Media.")]
+    name: Annotated[str, Meta(description="Full name.")]
+    title: Annotated[str, Meta(description="Title or position.")]
+    email: Annotated[str, Meta(description="Email address.")]
+    phone: Annotated[str | None, Meta(description="Telephone number.")]
     event: Annotated[int, Meta(description="Id of the event.")]
+    id: Annotated[int, Meta(description="Id.")]
 
 
-class FieldReportRecord(msgspec.Struct):
+class FieldReportRecord(msgspec.Struct, kw_only=True):
     """A field report. Detail records have only the current one of the six figures of affected people."""
 
     id: Annotated[int, Meta(description="Id.")]
@@ -75,23 +81,29 @@ class FieldReportRecord(msgspec.Struct):
     num_injured: Figure
     num_dead: Figure
     num_missing: Figure
+    num_affected: Figure | UnsetType = UNSET
     num_displaced: Figure
     num_assisted: Figure
     num_localstaff: Figure
     num_volunteers: Figure
     num_expats_delegates: Figure
+    num_potentially_affected: Figure | UnsetType = UNSET
     num_highest_risk: Figure
     gov_num_injured: Figure
     gov_num_dead: Figure
     gov_num_missing: Figure
+    gov_num_affected: Figure | UnsetType = UNSET
     gov_num_displaced: Figure
     gov_num_assisted: Figure
+    gov_num_potentially_affected: Figure | UnsetType = UNSET
     gov_num_highest_risk: Figure
     other_num_injured: Figure
     other_num_dead: Figure
     other_num_missing: Figure
+    other_num_affected: Figure | UnsetType = UNSET
     other_num_displaced: Figure
     other_num_assisted: Figure
+    other_num_potentially_affected: Figure | UnsetType = UNSET
     other_num_highest_risk: Figure
     affected_pop_centres: Note
     gov_affected_pop_centres: Note
@@ -104,7 +116,6 @@ class FieldReportRecord(msgspec.Struct):
     epi_figures_source: Annotated[
         int | None, Meta(description="0 ministry of health, 1 WHO, 2 other.")
     ]
-    epi_figures_source_display: Annotated[str | None, Meta(description="Name of the source.")]
     epi_cases_since_last_fr: Figure
     epi_deaths_since_last_fr: Figure
     epi_notes_since_last_fr: Note
@@ -117,25 +128,20 @@ class FieldReportRecord(msgspec.Struct):
     notes_health: Note
     notes_ns: Note
     notes_socioeco: Note
-    summary: Annotated[str, Meta(description="Short summary.")]
-    description: Annotated[str, Meta(description="HTML, possibly empty.")]
-    translation_module_original_language: OriginalLanguage
-    num_affected: Figure | UnsetType = UNSET
-    gov_num_affected: Figure | UnsetType = UNSET
-    other_num_affected: Figure | UnsetType = UNSET
-    num_potentially_affected: Figure | UnsetType = UNSET
-    gov_num_potentially_affected: Figure | UnsetType = UNSET
-    other_num_potentially_affected: Figure | UnsetType = UNSET
+    epi_figures_source_display: Annotated[str | None, Meta(description="Name of the source.")]
     recent_affected: (
         Annotated[
             int, Meta(description="Which figure of affected people is current: 1 to 6; 0 for none.")
         ]
         | UnsetType
     ) = UNSET
+    summary: Annotated[str, Meta(description="Short summary.")]
+    description: Annotated[str, Meta(description="HTML, possibly empty.")]
+    translation_module_original_language: OriginalLanguage
 
 
 class _EventFields(msgspec.Struct):
-    """Fields of all event records except mini records."""
+    """Fields of flat records that are as in the others."""
 
     num_affected: Figure
     ifrc_severity_level: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
@@ -167,19 +173,46 @@ class _EventFields(msgspec.Struct):
     name: Annotated[str, Meta(description="Name.")]
 
 
-class _EventRecordBase(_EventFields):
-    """Fields that list and detail records share."""
+class _EventRecordBase(msgspec.Struct, kw_only=True):
+    """Fields that list and detail records share, in the order of the live system."""
 
+    dtype: Annotated[DisasterTypeRecord | int | None, Meta(description="Disaster type.")]
     countries: Annotated[
         list[MiniCountry], Meta(description="Affected countries, ordered by name.")
+    ]
+    num_affected: Figure
+    ifrc_severity_level: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
+    ifrc_severity_level_display: Annotated[str, Meta(description="Name of the severity level.")]
+    ifrc_severity_level_update_date: Annotated[
+        datetime | None, Meta(description="When the level was last changed.")
+    ]
+    glide: Annotated[str, Meta(description="GLIDE number; empty if unknown.")]
+    disaster_start_date: Annotated[
+        datetime, Meta(description="Start of the disaster; lists are ordered by it, newest first.")
+    ]
+    created_at: Annotated[datetime, Meta(description="When the record was created.")]
+    auto_generated: Annotated[
+        bool, Meta(description="Whether the event was created automatically.")
     ]
     auto_generated_source: Annotated[
         str | None, Meta(description="Source of an automatically created event.")
     ]
     appeals: Annotated[list[AppealRecord], Meta(description="Appeals for the event, newest first.")]
+    is_featured: Annotated[
+        bool, Meta(description="Whether the event is featured on the home page.")
+    ]
+    is_featured_region: Annotated[
+        bool, Meta(description="Whether the event is featured on the pages of its regions.")
+    ]
     field_reports: Annotated[
         list[FieldReportRecord],
         Meta(description="Field reports visible to the caller, newest first."),
+    ]
+    updated_at: Annotated[datetime, Meta(description="When the record was last changed.")]
+    id: Annotated[int, Meta(description="Id.")]
+    slug: Annotated[str | None, Meta(description="Name of the event in URLs.")]
+    parent_event: Annotated[
+        int | None, Meta(description="Id of the event this one was merged into.")
     ]
     tab_one_title: Annotated[str, Meta(description="Title of the first tab.")]
     tab_two_title: Annotated[str | None, Meta(description="Title of the second tab.")]
@@ -188,11 +221,13 @@ class _EventRecordBase(_EventFields):
         str | None, Meta(description="Email address of the response team.")
     ]
     active_deployments: Annotated[int, Meta(description="Number of people currently deployed.")]
-    translation_module_original_language: OriginalLanguage
 
 
-class EventRecord(_EventRecordBase):
+class EventRecord(_EventRecordBase, kw_only=True):
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
+    summary: Annotated[str, Meta(description="HTML, possibly empty.")]
+    name: Annotated[str, Meta(description="Name.")]
+    translation_module_original_language: OriginalLanguage
     countries_for_preview: (
         Annotated[
             list[MiniCountry],
@@ -257,7 +292,7 @@ class FeaturedDocumentRecord(msgspec.Struct):
     file: Annotated[str | None, Meta(description="URL of the document.")]
 
 
-class EventDetail(_EventRecordBase):
+class EventDetail(_EventRecordBase, kw_only=True):
     dtype: Annotated[int | None, Meta(description="Id of the disaster type.")]
     districts: Annotated[list[DistrictRecord], Meta(description="Affected districts.")]
     contacts: Annotated[
@@ -280,6 +315,9 @@ class EventDetail(_EventRecordBase):
             description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat."
         ),
     ]
+    summary: Annotated[str, Meta(description="HTML, possibly empty.")]
+    name: Annotated[str, Meta(description="Name.")]
+    translation_module_original_language: OriginalLanguage
     demo: (
         Annotated[bool, Meta(description="True in invented events; others do not have it.")]
         | UnsetType

@@ -1,4 +1,4 @@
-"""Tables of events: the events, what is derived from them, the deleted ones, and syncs."""
+"""Tables of events: what lists ask for in columns, the events as they were written, the deleted ones, and syncs."""
 
 from sqlalchemy import (
     BigInteger,
@@ -11,71 +11,72 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    false,
 )
 
 from fieldgate.db import Timestamp, metadata
 
 TOPIC = "events"  # of their data version
-WHOLE_TOPIC = (
-    "events, as a whole"  # its version is raised when rows changed without a version of their own
-)
 
 EVENT_ID = BigInteger().with_variant(Integer, "sqlite")
+# Of texts that are compared character by character. The server's own order depends on its language.
+BINARY_TEXT = String(18).with_variant(String(18, collation="C"), "postgresql")
 
+# What filters, orders and totals ask for. Rows are short, so that a search that has to read all of them is quick.
 events = Table(
     "events",
     metadata,
     Column("id", EVENT_ID, primary_key=True, autoincrement=False),
-    Column("version", BigInteger, nullable=False),  # the data version that wrote this row
+    Column("version", BigInteger, nullable=False),  # higher after each write of the event
     Column("slug", String(50), unique=True),
     Column("parent_event", BigInteger),
     Column("is_demo", Boolean, nullable=False),
-    # The whole event, as encoded by `model.pack`. The next three tables are derived from it, for reading.
-    Column("packed", LargeBinary, nullable=False),
-)
-
-# What the index is built from (`search/index.py`): short rows, so that a start does not read all documents.
-index_rows = Table(
-    "event_index_rows",
-    metadata,
-    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
-    # That of the event. The index loads rows with a later version than its own.
-    Column("version", BigInteger, nullable=False, index=True),
-    Column("parent_event", BigInteger),
-    Column("start", Timestamp, nullable=False),
-    Column("created", Timestamp, nullable=False),
-    Column("updated", Timestamp, nullable=False),
-    Column("facets", Text, nullable=False),  # words of `facets.py`, separated by spaces
-    Column(
-        "num_affected", BigInteger, nullable=False
-    ),  # this and the next three are the fields of `EventFigures`
-    Column("appeals", Integer, nullable=False),
+    Column("visibility", SmallInteger, nullable=False),
+    Column("dtype", BigInteger),
+    Column("ifrc_severity_level", SmallInteger, nullable=False),
+    Column("is_featured", Boolean, nullable=False),
+    Column("is_featured_region", Boolean, nullable=False),
+    Column("auto_generated_source", String(50)),
+    Column("glide", BINARY_TEXT, index=True),  # in upper case
+    Column("disaster_start_date", Timestamp, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("updated_at", Timestamp, nullable=False, index=True),
+    Column("num_affected", BigInteger),
+    Column("regions", Integer, nullable=False),  # of its countries: bit 0 is set for region 0
+    Column("appeal_types", Integer, nullable=False),  # bits, too
+    Column("appeal_codes", Text, nullable=False),  # each between two commas
+    Column("appeals", Integer, nullable=False),  # their number
     Column("requested_cents", BigInteger, nullable=False),
     Column("funded_cents", BigInteger, nullable=False),
+    Column("search_text", Text, nullable=False),  # folded: names, GLIDE number, codes of appeals
+)
+# In the order of the list, with what most filters ask for: the list is read from the index alone.
+Index(
+    "ix_events_list",
+    events.c.disaster_start_date.desc(),
+    events.c.id,
+    events.c.parent_event,
+    events.c.visibility,
+    events.c.regions,
+    events.c.dtype,
+    events.c.ifrc_severity_level,
+    events.c.updated_at,
+    events.c.version,
 )
 
-# Read for every page: found by id.
-documents = Table(
-    "event_documents",
+event_countries = Table(
+    "event_countries",
+    metadata,
+    Column("country_id", Integer, primary_key=True, autoincrement=False),
+    Column("event_id", EVENT_ID, primary_key=True, autoincrement=False, index=True),
+    sqlite_with_rowid=False,
+)
+
+# The whole event, as encoded by `model.pack`: records are made from it. Read by id.
+event_contents = Table(
+    "event_contents",
     metadata,
     Column("id", EVENT_ID, primary_key=True, autoincrement=False),
-    Column("document", LargeBinary, nullable=False),
-)
-
-# What `search`, `glide` and `appeal_code` match.
-words = Table(
-    "event_words",
-    metadata,
-    Column("id", EVENT_ID, primary_key=True, autoincrement=False),
-    Column("names", Text, nullable=False),  # in all languages, folded
-    Column("glide", String(18), nullable=False, index=True),
-    Column("appeal_codes", Text, nullable=False),  # each between two commas
-)
-
-# The `EVENT_FORMAT` of the three tables above. It has one row, which the first event brings along.
-event_format = Table(
-    "event_format", metadata, Column("format", Integer, primary_key=True, autoincrement=False)
+    Column("content", LargeBinary, nullable=False),
 )
 
 # Events that are no longer in lists: deleted, merged into another, or hidden from some callers.
@@ -84,7 +85,6 @@ deleted = Table(
     metadata,
     Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("deleted_at", Timestamp, nullable=False),
-    Column("version", BigInteger, nullable=False, index=True),
     # Who saw it: the deletion is listed for them only.
     Column("visibility", SmallInteger, nullable=False),
     Column("countries", Text, nullable=False),
@@ -93,7 +93,6 @@ deleted = Table(
     Column("kept_countries", Text),
     Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
 )
-
 # The state of a sync with another server, so that the next run continues there.
 syncs = Table(
     "event_syncs",
@@ -104,21 +103,10 @@ syncs = Table(
     # Of the sync that is running; `began` is null if there is none:
     Column("began", Timestamp),
     Column("since", Timestamp),
-    Column("is_filtered", Boolean, nullable=False),
-    Column("reached", BigInteger, nullable=False),  # the offset up to which everything is written
-    Column(
-        "last_ids", Text, nullable=False, server_default="[]"
-    ),  # of the records before that offset, as JSON
-    Column("is_full", Boolean, nullable=False, server_default=false()),  # requests all details
-    Column(
-        "run", BigInteger, nullable=False, server_default="0"
-    ),  # its number, higher than that of any earlier one
-    Column(
-        "walk", BigInteger, nullable=False, server_default="0"
-    ),  # of its last walk through the list; at least `run`
-    Column(
-        "failing", Text, nullable=False, server_default=""
-    ),  # ids of events to fetch again, separated by spaces
+    Column("is_full", Boolean, nullable=False),  # requests all details
+    Column("position", Text, nullable=False),  # in the list, with the ids before it, as JSON
+    # Ids of events to fetch again, separated by spaces.
+    Column("failing", Text, nullable=False),
 )
 
 # The server each event was pulled from. The source of an event without a row is unknown.
@@ -127,15 +115,8 @@ sources = Table(
     metadata,
     Column("id", EVENT_ID, primary_key=True, autoincrement=False),
     Column("source", String(500), nullable=False, index=True),
-    Column(
-        "with_token", Boolean, nullable=False
-    ),  # at least once; a run without a token cannot tell if it was deleted
-    Column(
-        "listed_in", BigInteger, nullable=False
-    ),  # the last walk through the list in which the server had it
-    Column("digest", LargeBinary, nullable=False),  # of the list record
-    Column(
-        "detail_in", BigInteger, nullable=False
-    ),  # the last run that requested the detail record, 0 for none
-    Column("detail_at", Timestamp),  # when that run began
+    # At least once; a run without a token cannot tell if it was deleted.
+    Column("with_token", Boolean, nullable=False),
+    Column("detail_at", Timestamp),  # when the detail record was requested
+    Column("detail_version", String(40), nullable=False),  # `updated_at` of the record then
 )

@@ -29,8 +29,15 @@ from fieldgate.errors import (
 )
 from fieldgate.http import dry_run
 from fieldgate.http.csrf import check_csrf
-from fieldgate.http.disconnects import run_until_disconnect
-from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
+from fieldgate.http.disconnects import Client, run_until_disconnect
+from fieldgate.http.injection import (
+    ClientAddress,
+    HandlerContext,
+    SeenVersions,
+    Transaction,
+    TransactionRunners,
+    resolve_parameters,
+)
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation import Format, negotiate
 from fieldgate.http.operations import AssetLimit, BodyKind, Operation, RecordResult
@@ -49,7 +56,6 @@ from fieldgate.http.request.request_body import (
     BodyDrainer,
     BodyStream,
     IncomingBody,
-    Receive,
 )
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.request_parsing import (
@@ -98,9 +104,9 @@ _TOKEN = re.compile(rb"fg[a-z]_\w+", re.ASCII)  # tokens and one-time links begi
 
 
 class VersionSource(Protocol):
-    """The current version of each data topic; `fresh` rules out any delay between processes."""
+    """The current version of each data topic."""
 
-    async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]: ...
+    async def versions(self, topics: Sequence[str]) -> tuple[int, ...]: ...
 
 
 class AppContext(msgspec.Struct, frozen=True):
@@ -125,6 +131,8 @@ class AppContext(msgspec.Struct, frozen=True):
     page_renderer: PageRenderer
     page_forms: PageForms
     services: Mapping[type, object]
+    # For handlers with a parameter of one of these types, which are plain functions.
+    transaction_runners: TransactionRunners
 
 
 class Request(msgspec.Struct):
@@ -136,7 +144,7 @@ class Request(msgspec.Struct):
     query_string: bytes
     headers: Mapping[bytes, bytes]
     client: ClientAddress
-    receive: Receive
+    receive: Client
     caller: Caller = ANONYMOUS
     fields: Mapping[str, str | body_parsing.UploadedFile] | None = (
         None  # of an internal call, instead of a body
@@ -178,8 +186,16 @@ class Endpoint:
             operations, app_context.cors, app_context.page_renderer
         )
         self._resolvers = {
-            operation.route.method: resolve_parameters(operation, app_context.services)
+            operation.route.method: resolve_parameters(
+                operation, app_context.services, app_context.transaction_runners
+            )
             for operation in operations
+        }
+        self._transaction_runners = {
+            operation.route.method: runner
+            for operation in operations
+            for kind, runner in app_context.transaction_runners.items()
+            if kind in operation.parameters.values()
         }
         self._parsed_requests = BoundedCache[RequestHead, ParsedRequest](MAX_CACHED_HEADS)
         self._rate_costs = {
@@ -200,7 +216,7 @@ class Endpoint:
         if b"content-length" in headers or b"transfer-encoding" in headers:
             receive = body = BodyStream(receive, headers, app.overload)
         request = Request(
-            scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive,
+            scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, Client(receive),
             request_id=app.request_metrics.request_id(headers, is_trusted=app.host_policy.is_trusted_proxy(peer)),
         )  # fmt: skip
         app.overload.requests += 1
@@ -208,6 +224,7 @@ class Endpoint:
             response = await self._response_or_error(request, scope["scheme"], is_clean=is_clean)
             await self._send(request, response, body, send, started)
         finally:
+            request.receive.forget()
             app.overload.requests -= 1
             if request.unread_bytes:
                 app.overload.responses.release(
@@ -262,8 +279,10 @@ class Endpoint:
         if response.stream is not None or len(response.body) > MAX_WHOLE_BYTES:
             send = app.overload.in_parts(send)
         try:
-            if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
-                extra.append(CONNECTION_CLOSE)
+            if body is not None and not body.is_finished:
+                request.receive.forget()
+                if not await app.body_drainer.drain(body):
+                    extra.append(CONNECTION_CLOSE)
             status = await responses.send_response(
                 request.receive, send, response, extra, request.headers, request.method
             )
@@ -538,7 +557,7 @@ class Endpoint:
         app, policy = self._app_context, operation.caching
         audience = policy.audience_key(context.caller) if policy.audience_key else ""
         topics = (*policy.depends_on, *app.common_topics) if policy.depends_on else ()
-        versions = await app.data_versions.versions(topics, fresh=policy.strict_freshness)
+        versions = await app.data_versions.versions(topics)
         key = (context.request.cache_key, audience, versions)
         response = app.response_cache.get(key)
         if response is not None:
@@ -549,13 +568,16 @@ class Endpoint:
         context.versions = own_versions
 
         async def make() -> Response:
+            context.topics = topics
             result = await self._call_handler(operation, context)
+            if context.read_versions is not None:
+                return await self._keep_response(operation, context, result, audience)
             # If data was written in the meantime, the version of the result is unknown: send it, but do not cache it.
             if isinstance(result, ListResult | RecordResult) and result.versions is not None:
                 is_current = result.versions == own_versions
             else:
                 # Read again: the handler may have seen a write that this process has not heard of yet.
-                is_current = versions == await app.data_versions.versions(topics, fresh=True)
+                is_current = versions == await app.data_versions.versions(topics)
             etag = responses.make_etag(*key) if is_current else b""
             if is_current:
                 context.data_version = responses.make_data_version(audience, versions)
@@ -565,6 +587,17 @@ class Endpoint:
             return made
 
         return await self._take_turn(context, request, make)
+
+    async def _keep_response(
+        self, operation: Operation, context: HandlerContext, result: Any, audience: str
+    ) -> Response:
+        """Build a response, and keep it under the versions that its handler has read."""
+        versions = context.read_versions or ()
+        key = (context.request.cache_key, audience, versions)
+        context.data_version = responses.make_data_version(audience, versions)
+        response = await self._build_response(operation, context, result, responses.make_etag(*key))
+        self._app_context.response_cache.put(key, response)
+        return response
 
     async def _read_body(
         self, operation: Operation, context: HandlerContext, request: Request
@@ -626,11 +659,23 @@ class Endpoint:
         return request.body
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:
-        arguments = {
-            name: resolve(context)
-            for name, resolve in self._resolvers[operation.route.method].items()
-        }
-        return await operation.handler(**arguments)
+        run = self._transaction_runners.get(operation.route.method)
+        if run is None:
+            return await operation.handler(**self._arguments(operation, context))
+        return await run(lambda transaction: self._handle_in(transaction, operation, context))
+
+    def _handle_in(
+        self, transaction: Transaction, operation: Operation, context: HandlerContext
+    ) -> Any:
+        """Call a handler in its transaction. A response that is kept is kept under the versions that are read first."""
+        context.transaction = transaction
+        if context.topics:
+            context.read_versions = transaction.versions(*context.topics)
+        return operation.handler(**self._arguments(operation, context))
+
+    def _arguments(self, operation: Operation, context: HandlerContext) -> dict[str, Any]:
+        resolvers = self._resolvers[operation.route.method]
+        return {name: resolve(context) for name, resolve in resolvers.items()}
 
     async def _build_response(
         self, operation: Operation, context: HandlerContext, result: Any, etag: bytes = b""

@@ -1,12 +1,12 @@
 """Handler arguments: each parameter gets its value by type or by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from operator import attrgetter
 from typing import Any, NewType, Protocol
 
 import msgspec
 
-from fieldgate.http.disconnects import Receive
+from fieldgate.http.disconnects import Client
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import JSONArray, JSONObject
 from fieldgate.http.request.hosts import BaseURL
@@ -45,7 +45,7 @@ class HandlerContext(msgspec.Struct):
     caller: Caller
     client: ClientAddress
     headers: Mapping[bytes, bytes]
-    receive: Receive  # tells when the client disconnects, once the body was read
+    receive: Client  # tells when the client disconnects, once the body was read
     body: msgspec.Struct | JSONObject | JSONArray | None = None
     form: "ShownForm | None" = None  # of a page that is shown again after its form was sent
     versions: SeenVersions = SeenVersions(())
@@ -53,6 +53,9 @@ class HandlerContext(msgspec.Struct):
         NO_DATA_VERSION  # of a list: equal on two pages if nothing changed in between
     )
     request_id: bytes = b""
+    transaction: Any = None  # of a handler that runs in one
+    topics: tuple[str, ...] = ()  # that a response depends on which is kept
+    read_versions: tuple[int, ...] | None = None  # of these topics, as the transaction sees them
 
     @property
     def origin(self) -> Origin:
@@ -66,6 +69,17 @@ class HandlerContext(msgspec.Struct):
 
 
 ParameterResolver = Callable[[HandlerContext], Any]
+
+
+class Transaction(Protocol):
+    """What a handler reads from and writes to."""
+
+    def versions(self, *topics: str) -> tuple[int, ...]: ...
+
+
+# Runs a function in a transaction, in a thread. By the type of the parameter that gets the transaction.
+TransactionRunner = Callable[[Callable[[Any], Any]], Awaitable[Any]]
+TransactionRunners = Mapping[type, TransactionRunner]
 
 _RESOLVERS_BY_TYPE: dict[Any, ParameterResolver] = {
     PageRequest: attrgetter("request.page"),
@@ -81,13 +95,17 @@ _RESOLVERS_BY_TYPE: dict[Any, ParameterResolver] = {
 
 
 def resolve_parameters(
-    operation: Operation, services: Mapping[type, object]
+    operation: Operation, services: Mapping[type, object], runners: TransactionRunners
 ) -> dict[str, ParameterResolver]:
     """Map each parameter of a handler to its source. A parameter without one is an error at start-up."""
     if operation.caching.depends_on is not None:
         _check_cacheable(operation)
     return {
-        name: _resolve_parameter(operation, name, kind, services)
+        name: (
+            attrgetter("transaction")
+            if kind in runners
+            else _resolve_parameter(operation, name, kind, services)
+        )
         for name, kind in operation.parameters.items()
     }
 

@@ -5,14 +5,15 @@
     @routes.get_list("/api/v2/permissions/", response=PermissionRecord, title=Message("Permissions"), ...)
     async def permissions(page: PageRequest, language: Language) -> ListResult[PermissionRecord]: ...
 
-A handler receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
+A handler with a transaction as a parameter is a plain function, which runs in a thread; others are coroutine functions.
+It receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
 (anonymous or not) or a `User` (401 if anonymous), the structs `query` and `body`, the path parameters, and any service
 that `app.py` provides. It returns a `ListResult`, a record, `RecordResult`, `Created`, `PreviewResult`, None, or a
 `Response`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
 
@@ -35,7 +36,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope, User
 from fieldgate.settings import Settings
 
-Handler = Callable[..., Awaitable[Any]]
+Handler = Callable[..., Any]  # a coroutine function, or a plain one that runs in a transaction
 OperationDecorator = Callable[[Handler], "Operation"]
 
 JSON_OR_HTML = (Format.JSON, Format.HTML)
@@ -167,7 +168,6 @@ class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] | None
     depends_on_caller: bool
     audience_key: Callable[[Caller], str] | None = None
-    strict_freshness: bool = False
     no_store: bool = False
 
     @property
@@ -241,8 +241,6 @@ class Options(TypedDict, total=False):
     depends_on: tuple[str, ...] | None
     # Cache audience key: callers with the same key see the same data. Needed to cache what depends on the caller.
     audience_key: Callable[[Caller], str] | None
-    # True: data versions are read from the database for each request, so a write through another process is seen.
-    strict_freshness: bool
     # The types of responses in other formats that are JSON, such as GeoJSON.
     format_types: Mapping[Format, Any]
     # The types of errors with more fields than `detail`, by status.

@@ -144,7 +144,7 @@ def parse_request(
         page=page,
         query=query,
         cache_key=_pack((common, given)),
-        extra_cost=extra_cost(operation, chosen, page),
+        extra_cost=extra_cost(operation, chosen, page, query),
     )
 
 
@@ -174,14 +174,17 @@ def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], 
     return values, has_suffix
 
 
-def extra_cost(operation: Operation, format_: Format, page: PageRequest) -> float:
+def extra_cost(
+    operation: Operation, format_: Format, page: PageRequest, query: msgspec.Struct | None = None
+) -> float:
     """The cost beside the one of every request. 0 if it is not costly, and for files and health checks."""
     if operation.route.method != "GET" or operation.rate_cost < 1 or operation.is_simple_page:
         return 0.0
     if format_ is Format.HTML:
         return PAGE_COST + page.limit / PAGE_RECORDS_PER_COST
     of_records = page.limit / RECORDS_PER_COST if page.limit > LARGE_LIMIT else 0.0
-    return of_records + COSTLY_COST if operation.is_costly else of_records
+    is_costly = operation.is_costly or getattr(query, "is_costly", False)
+    return of_records + COSTLY_COST if is_costly else of_records
 
 
 MAX_PARAMETERS = 200

@@ -18,7 +18,7 @@ from fieldgate.assets.workbook_downloads import XLS_SUFFIX, WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, AsyncDatabase, DataVersions, Snapshot, now, snapshot
 from fieldgate.db.tables import topic_versions
 from fieldgate.errors import NotFound
-from fieldgate.events.tables import events
+from fieldgate.events.tables import event_contents, events
 from fieldgate.http.links import resolve_links
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
@@ -70,7 +70,9 @@ class FolderWriter:
             with (self._folder / EVENTS).open("wb") as file:
                 if user_id is None:  # events belong to nobody
                     async for batch in state.batches(
-                        select(events.c.packed).where(~events.c.is_demo)
+                        select(event_contents.c.content)
+                        .join_from(events, event_contents, events.c.id == event_contents.c.id)
+                        .where(~events.c.is_demo)
                     ):
                         file.writelines(bytes(row[0]) + b"\n" for row in batch)
         written = 0

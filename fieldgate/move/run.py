@@ -1,5 +1,6 @@
 """One run of move-in, from a source to the report."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -90,5 +91,7 @@ async def move(
         results += await mover.list_gone(listed)
     finally:
         sandbox.close()
-    created, more = await move_events(database, source.read_events(), is_dry_run=is_dry_run)
+    created, more = await asyncio.to_thread(
+        move_events, database.sync, source.read_events(), is_dry_run=is_dry_run
+    )
     return MoveReport(results, notes + more, created)

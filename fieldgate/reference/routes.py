@@ -19,9 +19,10 @@ from fieldgate.reference.filters import (
     matching_regions,
     matching_types,
 )
+from fieldgate.reference.queries import TOPIC
 from fieldgate.reference.regions import region_records
 from fieldgate.reference.schemas import CountryRecord, DisasterTypeRecord, MiniCountry, RegionRecord
-from fieldgate.reference.store import TOPIC, ReferenceStore
+from fieldgate.reference.store import ReferenceStore
 
 routes = Routes(
     tag="Countries, regions and disaster types",

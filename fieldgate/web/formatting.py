@@ -24,6 +24,11 @@ def comma(language: Language) -> str:
     return "، " if language is Language.ARABIC else ", "
 
 
+def _writable(value: float) -> float:
+    """Larger numbers are mistakes, and Babel cannot write them."""
+    return max(-_LARGEST, min(value, _LARGEST))
+
+
 class Formatter:
     """Formats values in one language. Timestamps are in UTC, and say so. None becomes a dash."""
 
@@ -33,7 +38,7 @@ class Formatter:
 
     def number(self, value: float | None) -> str:
         """1,234,567"""
-        return MISSING if value is None else _format_number(value, locale=self._locale)
+        return MISSING if value is None else _format_number(_writable(value), locale=self._locale)
 
     def compact(self, value: float | None) -> str:
         """3.2 million; small numbers in full."""
@@ -41,10 +46,9 @@ class Formatter:
             return MISSING
         if abs(value) < _COMPACT_FROM:
             return self.number(round(value))
-        value = max(
-            -_LARGEST, min(value, _LARGEST)
-        )  # larger ones are mistakes, and Babel cannot write them
-        return _format_compact(value, format_type="long", locale=self._locale, fraction_digits=1)
+        return _format_compact(
+            _writable(value), format_type="long", locale=self._locale, fraction_digits=1
+        )
 
     def money(self, value: float | None) -> str:
         """CHF 30,000; CHF 3.2 million. Some languages have a word between millions and the currency."""

@@ -387,7 +387,7 @@ def test_password_is_not_asked_for_without_a_terminal(tmp_path: Path, command: s
 
 @pytest.mark.parametrize(
     ("code", "nearest"),
-    [("KEM", "KEN (Kenya), "), ("germny", "DEU (Germany)")],
+    [("KEM", "KEN (Kenya), "), ("germny", "DEU (Germany)"), ("perú", "PER (Peru)")],
 )
 def test_unknown_country_is_refused_with_the_nearest(
     migrated: Path, code: str, nearest: str

@@ -10,7 +10,7 @@ from click.testing import Result
 from sqlalchemy import select
 
 from fieldgate.events.model import Event, unpack
-from fieldgate.events.tables import events as events_table
+from fieldgate.events.tables import event_contents
 from tests.conftest import Service
 from tests.data.commands import run_command
 from tests.data.sql import UsesDatabase, first_value, write_sql
@@ -74,5 +74,6 @@ async def delete_events(service: Service, ids: Iterable[int]) -> None:
 
 def stored_event(database: str | Service, id_: int) -> Event | None:
     """The event as it was written, in all languages."""
-    packed = first_value(database, select(events_table.c.packed).where(events_table.c.id == id_))
-    return None if packed is None else unpack(bytes(packed))
+    query = select(event_contents.c.content).where(event_contents.c.id == id_)
+    content = first_value(database, query)
+    return None if content is None else unpack(bytes(content))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Protocol
 
-from sqlalchemy import Engine, Executable, NullPool, create_engine, event, func, make_url, select
+from sqlalchemy import Engine, Executable, NullPool, create_engine, event, func, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Row
 
@@ -27,9 +27,6 @@ class UsesDatabase(Protocol):
     @property
     def database_url(self) -> str: ...
 
-    def expect_version(self, topic: str, version: int) -> None:
-        """Do not answer with data of before this version."""
-
 
 @contextmanager
 def write_sql(database: str | UsesDatabase, *topics: str) -> Iterator[Connection]:
@@ -38,10 +35,8 @@ def write_sql(database: str | UsesDatabase, *topics: str) -> Iterator[Connection
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield connection
-        versions = {topic: raise_version(connection, topic) for topic in sorted(topics)}
-    if not isinstance(database, str):
-        for topic, version in versions.items():
-            database.expect_version(topic, version)
+        for topic in sorted(topics):
+            raise_version(connection, topic)
 
 
 @contextmanager
@@ -80,8 +75,6 @@ def raise_version(connection: Connection, topic: str) -> int:
         index_elements=[topic_versions.c.topic], set_={"version": version}
     )
     raised = connection.execute(statement.returning(topic_versions.c.version)).scalar_one()
-    if not is_sqlite:
-        connection.execute(select(func.pg_notify("fieldgate_changes", topic)))
     return int(raised)
 
 

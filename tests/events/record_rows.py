@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.plain_text import to_plain_text
+from fieldgate.events.rows import COLUMNS
 from fieldgate.http.response.csv_safe import CSVCell
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate

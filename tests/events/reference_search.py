@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fieldgate.events.model import SOURCES, Appeal, Event, Visibility
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.collation import collation_key
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
 from fieldgate.reference.reference_data import ReferenceData
@@ -61,7 +62,20 @@ FILTER_VALUES: Mapping[str, Sequence[Any]] = {
         for name in _DATE_FIELDS
         for bound in ("", "__gt", "__gte", "__lt", "__lte")
     },
-    "search": ("flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard"),
+    "search": (
+        "flood",
+        "CRUE",
+        "école",
+        "Ecole",
+        "ECOLÉ",
+        "nep",
+        "mdrnp001",
+        "fl-2020",
+        '"a flood"',
+        "fl, oo",
+        "%",
+        "neverheard",
+    ),
 }
 _LEVELS: tuple[Literal[0, 1, 2], ...] = (0, 1, 2)
 _APPEAL_TYPES: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
@@ -262,9 +276,10 @@ def _search_words(search: str) -> list[str]:
 
 
 def _contains_word(event: Event, word: str, reference_data: ReferenceData) -> bool:
-    names = [*event.name.values()]
+    names = [*event.name.values(), event.glide]
+    names += [appeal.code for appeal in event.appeals if appeal.code]
     for id_ in event.countries:
         names += reference_data.countries[id_].names.values()
     if event.dtype is not None:
         names += reference_data.types[event.dtype].names.values()
-    return any(word.casefold() in name.casefold() for name in names)
+    return any(fold_text(word) in fold_text(name) for name in names)

@@ -6,6 +6,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from fieldgate.events.model import SOURCES, Appeal, Event, FieldReport, Person, Visibility
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 
 Value = TypeVar("Value", Appeal, FieldReport)
 COUNTRIES = (14, 27, 84, 85, 123, 180, 290)
@@ -92,3 +93,13 @@ def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
 
 def event_lists(max_size: int = 12) -> st.SearchStrategy[list[Event]]:
     return st.lists(events(st.integers(0, 40)), max_size=max_size, unique_by=lambda event: event.id)
+
+
+# Reference data with the countries and types of these events.
+DIRECTORY = ReferenceData(
+    [
+        Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"})
+        for number in COUNTRIES
+    ],
+    [DisasterType(id=number, names={"en": f"Type {number}"}) for number in TYPES],
+)

@@ -1,13 +1,11 @@
 """`PUT` and `DELETE` of `/api/v2/event/{id}/`: permissions, effects and invalid values."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from fieldgate.events.search.event_search import EventSearch
 from fieldgate.settings import Settings
-from tests.conftest import Service, StartService, run_service
+from tests.conftest import Service, run_service
 from tests.data.events import load_events, superuser
 from tests.events.event_service import make_event
 
@@ -84,20 +82,6 @@ async def test_create_replace_delete(service: Service) -> None:
     assert (await service.get(f"{PATH}7001/")).status_code == 404
     assert 7001 in [each["id"] for each in (await service.get(f"{PATH}deleted/")).json()["results"]]
     assert (await service.request("DELETE", f"{PATH}7001/", headers=headers)).status_code == 404
-
-
-async def test_write_does_not_wait_for_the_index(start: StartService) -> None:
-    """Other events were written, and the index is being brought up to date."""
-    async with start() as service:
-        headers = await superuser(service)
-        assert (await service.get(PATH)).status_code == 200
-        await load_events(service, [make_event(2)])
-        search = service.app.app_context.services[EventSearch]
-        assert isinstance(search, EventSearch)
-        async with search._update_lock, asyncio.timeout(20):
-            created = await service.client.put(f"{PATH}1/", json=EVENT, headers=headers)
-        assert created.status_code == 201
-        assert (await service.get(PATH)).json()["count"] == 2
 
 
 async def test_countries_for_preview(service: Service) -> None:

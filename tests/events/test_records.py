@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.events.csv_rows import COLUMNS
 from fieldgate.events.model import Event
+from fieldgate.events.rows import COLUMNS
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.events.csv_rows import COLUMNS
+from fieldgate.events.rows import COLUMNS
 from tests.conftest import Service
 from tests.events.event_service import PATH, PUBLIC_COUNT, event_service
 

@@ -1,6 +1,7 @@
 """Clients that start exports and do not read them: others still get theirs."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from fieldgate.events.export.exporter import EventExporter
-from fieldgate.events.store import EventStore
+from fieldgate.events.reader import EventReader
 from fieldgate.overload import MAX_EXPORTS, MAX_EXPORTS_PER_CALLER
 from tests.conftest import Service, StartService
+from tests.data.events import load_events
 from tests.events.event_service import PATH, make_event
 
 EXPORT = f"{PATH}export/"
@@ -83,7 +85,7 @@ async def export_service(
     monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, batch_size=10))
     async with start(**settings) as service:
         events = [make_event(number) for number in range(1, EVENT_COUNT + 1)]
-        await EventStore(service.database, service.data_versions).upsert(events)
+        await load_events(service, events)
         yield service
 
 
@@ -140,19 +142,19 @@ async def test_a_user_does_not_use_up_all_exports(
 async def test_an_error_gives_the_slot_back(
     start: StartService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents = EventStore.documents
+    read_batch = EventReader.batch
     calls = 0
 
-    async def fail_in_second_batch(store: EventStore, *arguments: Any) -> list[bytes]:
+    def fail_in_second_batch(reader: EventReader, *arguments: Any) -> list[bytes]:
         nonlocal calls
         calls += 1
         if calls % 2 == 0:
             raise RuntimeError("the disk is gone")
-        return await documents(store, *arguments)
+        return read_batch(reader, *arguments)
 
     async with export_service(start, monkeypatch, wait_seconds=0) as service:
         with monkeypatch.context() as patch:
-            patch.setattr(EventStore, "documents", fail_in_second_batch)
+            patch.setattr(EventReader, "batch", fail_in_second_batch)
             for _ in range(MAX_EXPORTS_PER_CALLER + 1):
                 failing = Reader(service, "203.0.113.7")
                 assert await failing.start() == 200
@@ -183,13 +185,13 @@ async def test_a_connection_that_ends_before_the_headers_gives_the_slot_back(
 async def test_a_cancelled_request_gives_the_slot_back(
     start: StartService, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    reached = asyncio.Event()
-    documents = EventStore.documents
+    reached, may_go_on = threading.Event(), threading.Event()
+    read_batch = EventReader.batch
 
-    async def wait_in_first_batch(store: EventStore, *arguments: Any) -> list[bytes]:
+    def wait_in_first_batch(reader: EventReader, *arguments: Any) -> list[bytes]:
         reached.set()
-        await asyncio.Event().wait()
-        return await documents(store, *arguments)
+        assert may_go_on.wait(60)
+        return read_batch(reader, *arguments)
 
     async with export_service(start, monkeypatch, wait_seconds=60) as service:
         running = (
@@ -201,16 +203,17 @@ async def test_a_cancelled_request_gives_the_slot_back(
             await reader.start()
         with monkeypatch.context() as patch:
             if moment == "has a slot":
-                patch.setattr(EventStore, "documents", wait_in_first_batch)
+                patch.setattr(EventReader, "batch", wait_in_first_batch)
             cancelled = Reader(service, "203.0.113.7")
             if moment == "sends":
                 await cancelled.start()
             elif moment == "has a slot":
-                await reached.wait()
+                assert await asyncio.to_thread(reached.wait, 60)
             else:
                 while not service.app.app_context.overload.exports._address_slots._waiting:
                     await asyncio.sleep(0)
             cancelled.task.cancel()
+            may_go_on.set()  # the request waits for its thread
             with suppress(asyncio.CancelledError):
                 await cancelled.task
         for reader in running:

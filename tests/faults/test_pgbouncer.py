@@ -23,6 +23,7 @@ from fieldgate.db.outages import UnexpectedPooler
 from fieldgate.db.schema import upgrade
 from fieldgate.db.tables import topic_versions
 from tests.conftest import StartService
+from tests.data.events import load_events
 from tests.events.event_service import EVENTS
 from tests.faults.postgres_cluster import PgBouncer, PostgresCluster
 from tests.processes import free_port, run_command
@@ -148,27 +149,26 @@ async def test_versions_of_other_processes_are_exact_and_the_log_is_quiet(
         AsyncDatabase(bouncer.url("app"), is_pooled=True),
     )
     reading, writing = DataVersions(reader), DataVersions(writer)
-    await reading.start()
     for _ in range(20):
         before = await reading.version("topic")
         async with writer.transaction() as connection:
             await writing.bump(connection, "topic")
         assert await reading.version("topic") == await writing.version("topic") > before
-    await reading.stop()
     assert len([record for record in caplog.records if record.name.endswith("data_versions")]) <= 1
     await reader.close()
     await writer.close()
 
 
 async def test_service_works_and_survives_a_restart_of_pgbouncer(
-    start: StartService, bouncer: PgBouncer, caplog: pytest.LogCaptureFixture
+    start: StartService,
+    cluster: PostgresCluster,
+    bouncer: PgBouncer,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with start(database_url=bouncer.url("app"), database_pooler=True) as service:
         token = await service.create_token(is_superuser=True)
         headers = {"Authorization": f"Token {token}"}
-        from fieldgate.events.store import EventStore
-
-        await EventStore(service.database, service.data_versions).upsert(EVENTS)
+        await load_events(cluster.primary.url("app"), EVENTS)
         first = await service.get("/api/v2/event/", headers=headers)
         assert first.status_code == 200
         assert first.json()["count"] > 0

@@ -1,11 +1,12 @@
 """Reads under writes: each list is answered, and from one state of the data."""
 
+import itertools
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import httpx
 import msgspec
 import pytest
 
-from fieldgate.db import AsyncDatabase, DataVersions, Snapshot
-from fieldgate.events.search.event_search import EventSearch
-from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.search.index import Index
-from fieldgate.events.store import EventStore, IndexVersion
-from fieldgate.events.visibility import PUBLIC_SCOPE
+from fieldgate.db import AsyncDatabase, Database, DataVersions, ReadTransaction
+from fieldgate.events.filters import EventFilters
+from fieldgate.events.queries import load_contents
+from fieldgate.events.reader import EventPage, EventReader
+from fieldgate.events.writes import save_events
 from fieldgate.i18n.languages import Language
+from fieldgate.identity import Caller
 from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
 from tests.events.write_events import events_of_round
@@ -31,69 +32,41 @@ SHORT_ROUNDS, LONG_ROUNDS = 12, 1500
 READERS = 2
 
 
-class OvertakenStore(EventStore):
-    """Another process commits a write before each read of a state of the database."""
-
-    def __init__(
-        self, database: AsyncDatabase, data_versions: DataVersions, writer: EventStore
-    ) -> None:
-        super().__init__(database, data_versions)
-        self._writer = writer
-        self.rounds = 0
-
-    async def write_round(self) -> None:
-        self.rounds += 1
-        await self._writer.upsert(events_of_round(2 * self.rounds))
-
-    async def load_index(self, state: Snapshot | None = None) -> tuple[IndexVersion, Index]:
-        if state is None:
-            await self.write_round()
-        return await super().load_index(state)
-
-    async def documents(
-        self, ids: Sequence[int], version: int, state: Snapshot | None = None
-    ) -> list[bytes]:
-        if state is None:
-            await self.write_round()
-        return await super().documents(ids, version, state)
-
-    async def stream_packed(
-        self, version: int, state: Snapshot | None = None
-    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        if state is None:
-            await self.write_round()
-        async for some in super().stream_packed(version, state):
-            yield some
-
-    @asynccontextmanager
-    async def open_snapshot(self) -> AsyncIterator[Snapshot]:
-        await self.write_round()
-        async with super().open_snapshot() as state:
-            yield state
-
-
 @pytest.mark.parametrize("ordering", ORDERINGS)
-async def test_list_is_answered_though_each_read_is_overtaken(
-    database: AsyncDatabase, database_url: str, ordering: str
+async def test_list_is_answered_though_a_write_overtakes_it(
+    database: AsyncDatabase,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    ordering: str,
 ) -> None:
-    """Index, order and documents are of one state. If one is overtaken by a write, all are read from one snapshot."""
-    other = AsyncDatabase(database_url)
-    data_versions = DataVersions(database)
-    await data_versions.start()
-    store = OvertakenStore(database, data_versions, EventStore(other, DataVersions(other)))
-    await store.write_round()
-    search = EventSearch(store, ReferenceStore(database, data_versions), data_versions)
+    """Order and records are of one state, though another process commits a write between them."""
+    rounds = itertools.count(2, 2)
+
+    def write_round() -> None:
+        with closing(Database(database_url)) as other:
+            events = events_of_round(next(rounds))
+            other.write(lambda transaction: save_events(transaction, events))
+
+    def load_contents_late(transaction: ReadTransaction, ids: Sequence[int]) -> dict[int, bytes]:
+        write_round()
+        return load_contents(transaction, ids)
+
+    monkeypatch.setattr("fieldgate.events.reader.load_contents", load_contents_late)
+    reader = EventReader(ReferenceStore(database, DataVersions(database)))
+    filters = EventFilters(ordering=ordering)
+
+    def read_page(transaction: ReadTransaction) -> EventPage:
+        viewer = reader.viewer(transaction, Caller(), Language.ENGLISH)
+        return reader.page(transaction, filters, viewer, PageRequest(limit=100))
+
+    write_round()
     for _ in range(3):
-        found = await search.find(
-            EventFilters(ordering=ordering), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(limit=100)
-        )
-        shown = [msgspec.json.decode(record) for record in found.records]
-        (number,) = {record["num_affected"] for record in shown}
-        assert {record["id"] for record in shown} == {event.id for event in events_of_round(number)}
-        await store.write_round()
-    await search.stop()
-    await data_versions.stop()
-    await other.close()
+        page = await database.in_read(read_page)
+        records = [msgspec.json.decode(record) for record in page.records]
+        (number,) = {record["num_affected"] for record in records}
+        assert {record["id"] for record in records} == {
+            event.id for event in events_of_round(number)
+        }
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,22 @@ async def test_costs(
 
 
 @pytest.mark.parametrize(
+    ("query", "admitted"),
+    [
+        ("?ordering=-num_affected,id", 100),
+        ("?search=one two three four five", 100),
+        ("?ordering=id,-name", 9),  # 1 + 10
+        ("?search=one two three four five six", 9),
+    ],
+)
+async def test_filters_that_take_long_cost_more(
+    start: StartService, query: str, admitted: int
+) -> None:
+    async with start(address_read_rate=HUNDRED, rate_limit_exempt=()) as service:
+        assert await count_admitted(service, query, {}, "/api/v2/event/") == admitted
+
+
+@pytest.mark.parametrize(
     ("query", "accept", "admitted"), [("?limit=1000", "*/*", 191), ("", "text/html", 6)]
 )
 async def test_costs_of_unchanged_responses(

@@ -1,5 +1,6 @@
 """Move out into a folder, and in again."""
 
+import asyncio
 from codecs import BOM_UTF8
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, files
 from fieldgate.cli.output import ignore_progress
-from fieldgate.db import AsyncDatabase
+from fieldgate.db import AsyncDatabase, Database
 from fieldgate.move.event_mover import move_events
 from fieldgate.move.folder import FolderSource
 from fieldgate.move.folder_writer import FolderWriter
@@ -116,8 +117,11 @@ async def test_events(tmp_path: Path) -> None:
         await load_events(target.service, [own])
         folder = await write(source, tmp_path / "out")
         for is_dry_run in (True, False):
-            created, notes = await move_events(
-                target.service.database, folder.read_events(), is_dry_run=is_dry_run
+            created, notes = await asyncio.to_thread(
+                move_events,
+                target.service.database.sync,
+                folder.read_events(),
+                is_dry_run=is_dry_run,
             )
             assert (created, notes) == (
                 2,
@@ -127,18 +131,18 @@ async def test_events(tmp_path: Path) -> None:
         assert found == [events[0], own, events[2]]
 
 
-async def test_events_that_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
-    database = AsyncDatabase(database_url)
+def test_events_that_cannot_be_stored(database_url: str) -> None:
+    database = Database(database_url)
     first, second = (msgspec.json.encode(make_event(number, slug="same")) for number in (1, 2))
     null = first.replace(b'"id":1,', b'"id":3,').replace(b"same", b"a\\u0000b")
     for is_dry_run in (True, False):
-        created, notes = await move_events(database, [first, second, null], is_dry_run=is_dry_run)
+        created, notes = move_events(database, [first, second, null], is_dry_run=is_dry_run)
         assert created == 1
         assert notes == [
             "Events that are here already, and stay as they are: 1.",
             "Events that are not valid here: 1.",
         ]
-    await database.close()
+    database.close()
 
 
 async def test_one_user(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.i18n.collation import ICU_VERSION, collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.name_orders import NameOrder, name_order_rows, ordered_ids
+from fieldgate.reference.queries import TOPIC
 from fieldgate.reference.reference_data import ReferenceData
-from fieldgate.reference.store import TOPIC, ReferenceStore
+from fieldgate.reference.store import ReferenceStore
 from fieldgate.reference.tables import countries, name_orders
 
 NAMES = st.dictionaries(st.integers(1, 300), st.text(min_size=1, max_size=12), max_size=12)
@@ -65,10 +66,11 @@ async def test_names_without_a_stored_order_are_ordered(
         await connection.execute(
             update(countries).where(countries.c.id == 14).values(names={"en": "Zz"})
         )
-    data = (await store.reload())[1]
+        await DataVersions(database).bump(connection, TOPIC)
+    data = await store.current()
     assert data.country_records.by_name(Language.ENGLISH)[-1] == 14
     async with database.transaction() as connection:
         await connection.execute(delete(name_orders))
         await DataVersions(database).bump(connection, TOPIC)
-    data = (await store.reload())[1]
+    data = await store.current()
     assert data.country_records.by_name(Language.FRENCH) == _by_collation(data, Language.FRENCH)

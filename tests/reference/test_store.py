@@ -8,8 +8,9 @@ import pytest
 
 from fieldgate.db import AsyncDatabase, DataVersions
 from fieldgate.i18n.languages import Language
+from fieldgate.reference.queries import TOPIC, save_reference
 from fieldgate.reference.reference_data import Country, DisasterType
-from fieldgate.reference.store import TOPIC, ReferenceStore
+from fieldgate.reference.store import ReferenceStore
 
 
 @pytest.fixture
@@ -17,9 +18,10 @@ def store(database: AsyncDatabase) -> ReferenceStore:
     return ReferenceStore(database, DataVersions(database))
 
 
-async def _put(database: AsyncDatabase, store: ReferenceStore, *rows: Any) -> int:
-    async with database.transaction() as connection:
-        return await store.upsert(connection, type(rows[0]), rows)
+async def _put(database: AsyncDatabase, *rows: Any) -> int:
+    return await database.in_write(
+        lambda transaction: save_reference(transaction, type(rows[0]), rows)
+    )
 
 
 async def test_migration_inserts_countries(store: ReferenceStore) -> None:
@@ -88,13 +90,11 @@ async def test_names_are_unique_in_every_language(store: ReferenceStore) -> None
             assert len(set(names)) == len(names), language
 
 
-async def test_another_process_sees_a_change(
-    database_url: str, database: AsyncDatabase, store: ReferenceStore
-) -> None:
+async def test_another_process_sees_a_change(database_url: str, database: AsyncDatabase) -> None:
     other = AsyncDatabase(database_url)
     there = ReferenceStore(other, DataVersions(other))
     assert (await there.current()).countries.get(900) is None
-    await _put(database, store, Country(id=900, names={"en": "Newland"}))
+    await _put(database, Country(id=900, names={"en": "Newland"}))
     assert (await there.current()).country_records.name(Language.ARABIC, 900) == "Newland"
     await other.close()
 
@@ -104,22 +104,22 @@ async def test_upsert_writes_only_differences(
 ) -> None:
     changes = DataVersions(database)
     directory = await store.current()
-    assert await _put(database, store, *directory.countries.values()) == 0
-    assert await _put(database, store, *directory.types.values()) == 0
+    assert await _put(database, *directory.countries.values()) == 0
+    assert await _put(database, *directory.types.values()) == 0
     assert await changes.version(TOPIC) == 0
     nepal = directory.countries[123]
     richer = msgspec.structs.replace(
         nepal, average_household_size=4.3, society_names={"en": "A society"}
     )
-    assert await _put(database, store, *{**directory.countries, 123: richer}.values()) == 1
+    assert await _put(database, *{**directory.countries, 123: richer}.values()) == 1
     first = await changes.version(TOPIC)
     assert first > 0
-    assert await _put(database, store, richer, richer) == 0
+    assert await _put(database, richer, richer) == 0
     assert (await store.current()).countries.get(123) == richer
     flood = DisasterType(
         id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr"
     )
-    assert await _put(database, store, flood, DisasterType(id=99, names={"en": "New"})) == 2
+    assert await _put(database, flood, DisasterType(id=99, names={"en": "New"})) == 2
     assert await changes.version(TOPIC) > first
     assert (await store.current()).types.get(12) == flood
     assert len((await store.current()).types) == 25

@@ -254,3 +254,16 @@ async def test_printed_event_has_its_address_and_the_date(reader: PageClient) ->
     assert re.fullmatch(
         rf"\u2066{BASE_URL}{PATH}1/\u2069, as of \w+ \d+, {now().year}, .* UTC", printed[1]
     )
+
+
+async def test_absurd_amounts_are_shown(start: StartService) -> None:
+    """They are mistakes of whoever wrote them, and no reason to show nothing."""
+    amounts = (1e25, -1e300, 1.7e308)
+    appeals = tuple(
+        Appeal(id=number, aid="1", atype=0, status=0, amount_requested=amount, amount_funded=1.0)
+        for number, amount in enumerate(amounts)
+    )
+    async with start() as service:
+        await load_events(service, [make_event(1, appeals=appeals)])
+        page = await service.get(f"{PATH}1/", headers={"Accept": "text/html"})
+        assert page.status_code == 200

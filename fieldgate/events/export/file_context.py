@@ -4,7 +4,6 @@ filter_title(filters, reference_data, Language.ENGLISH)  # "Emergencies: Africa,
 file_name(filters, reference_data, Language.ENGLISH, date(2026, 11, 16))  # "emergencies-africa-flood-2026-11-16"
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from typing import Annotated, ClassVar
@@ -13,9 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.errors import Header
-from fieldgate.events.csv_rows import FIGURE_SOURCES, REPORT_FIGURES
-from fieldgate.events.document_templates import SEVERITY_NAMES
-from fieldgate.events.search.filters import EventFilters, check_filters
+from fieldgate.events.filters import EventFilters, check_filters
+from fieldgate.events.records import SEVERITY_NAMES
+from fieldgate.events.rows import FIGURE_SOURCES, REPORT_FIGURES
 from fieldgate.http.links import encode_query
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination_links import PAGING_PARAMETERS
@@ -32,15 +31,12 @@ MAX_NAMES = 3  # of one kind, in a title or the name of a file; more would not f
 
 _TABLE_FORMATS = (Format.CSV, Format.XLSX)
 # Parameters that do not change which events are in a list.
-_NOT_FILTERS = PAGING_PARAMETERS | {"format", "ordering", "tableau", "hxl", "bom"}
+_NOT_FILTERS = PAGING_PARAMETERS | {"format", "ordering", "tableau", "bom"}
 
 
 class FileFilters(EventFilters, frozen=True, kw_only=True):
-    not_filters: ClassVar[frozenset[str]] = frozenset({"hxl", "bom"})
+    not_filters: ClassVar[frozenset[str]] = frozenset({"bom"})
 
-    hxl: Annotated[
-        bool, Meta(description="Add the row of HXL hashtags below the header of CSV and XLSX.")
-    ] = False
     bom: Annotated[
         bool, Meta(description="Start CSV with a byte order mark, which Excel needs for UTF-8.")
     ] = False
@@ -58,7 +54,6 @@ class FileContext(msgspec.Struct, frozen=True, kw_only=True):
         ""  # of the list with the same filters: without paging and format, so it identifies a feed
     )
     title: str = ""
-    with_hashtags: bool = False  # the HXL row in tables
     with_bom: bool = False  # in CSV
     next_page: str | None = None
     previous_page: str | None = None
@@ -67,16 +62,15 @@ class FileContext(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.base_url}/api/v2/event/{id_}/"
 
 
-async def file_context(
+def file_context(
     request: ParsedRequest, query: FileFilters, reference_data: ReferenceData
 ) -> FileContext:
     if request.format is Format.GEOJSON:
-        await asyncio.to_thread(packaged_positions)  # the first call reads files
+        packaged_positions()  # the first call reads files
     if request.format in _TABLE_FORMATS:  # only these have options, and they need nothing else
         return FileContext(
             language=request.language,
             reference_data=reference_data,
-            with_hashtags=query.hxl,
             with_bom=query.bom,
         )
     given = request.query_params.items()
@@ -94,11 +88,8 @@ async def file_context(
 
 def attachment_header(query: FileFilters, context: FileContext, suffix: str, day: date) -> Header:
     """Content-Disposition with a name made from the filter and the date, in the language of the request."""
-    kind = ("HXL",) if context.with_hashtags else ()
-    name = file_name(query, context.reference_data, context.language, day, *kind)
-    return attachment(
-        name, f".{suffix}", ascii_file_name(query, context.reference_data, day, *kind)
-    )
+    name = file_name(query, context.reference_data, context.language, day)
+    return attachment(name, f".{suffix}", ascii_file_name(query, context.reference_data, day))
 
 
 def filter_words(
@@ -152,24 +143,16 @@ def filter_title(filters: EventFilters, reference_data: ReferenceData, language:
 
 
 def file_name(
-    filters: EventFilters, reference_data: ReferenceData, language: Language, day: date, *kind: str
+    filters: EventFilters, reference_data: ReferenceData, language: Language, day: date
 ) -> str:
-    """The name of a file with what a filter selects, without its suffix. `kind` tells apart files of one suffix."""
-    return dated_name(
-        [
-            translate(Message("Emergencies"), language),
-            *kind,
-            *filter_words(filters, reference_data, language),
-        ],
-        day,
-    )
+    """The name of a file with what a filter selects, without its suffix."""
+    words = filter_words(filters, reference_data, language)
+    return dated_name([translate(Message("Emergencies"), language), *words], day)
 
 
-def ascii_file_name(
-    filters: EventFilters, reference_data: ReferenceData, day: date, *kind: str
-) -> str:
+def ascii_file_name(filters: EventFilters, reference_data: ReferenceData, day: date) -> str:
     """The same in English and in ASCII, for clients that know no other names."""
-    return ascii_name(file_name(filters, reference_data, Language.ENGLISH, day, *kind))
+    return ascii_name(file_name(filters, reference_data, Language.ENGLISH, day))
 
 
 def _names(ids: Iterable[int], known: Iterable[int], name: Callable[[int], str]) -> list[str]:

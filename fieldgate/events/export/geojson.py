@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.events.csv_rows import REPORT_FIGURES, newest_figure
 from fieldgate.events.export.file_context import FeedCountry, FeedEvent, FileContext, decode_event
 from fieldgate.events.plain_text import to_plain_text
+from fieldgate.events.rows import REPORT_FIGURES, newest_figure
 from fieldgate.http.negotiation import Format
 from fieldgate.i18n.messages import translate
 from fieldgate.reference.positions import Position, country_position

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
-from fieldgate.events.documents import RecordShape
 from fieldgate.events.export import atom, geojson
 from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.xlsx import write_xlsx
+from fieldgate.events.reader import CSV_ROW, LIST, Shape
+from fieldgate.events.rows import COLUMNS
 from fieldgate.http.negotiation import Format
 from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.overload import run_in_thread
@@ -35,7 +35,7 @@ class EventSerializer(msgspec.Struct, frozen=True):
     )
     is_flat: bool = False  # nested values are joined in any case: `tableau=true` changes nothing
     ordering: str = ""  # the only order of the format, if it has one
-    shape: RecordShape = RecordShape.RECORD  # what it writes: JSON records, or rows of CSV
+    shape: Shape = LIST  # what it gets: JSON records, or rows of CSV
 
     def page_encoder(self, context: FileContext) -> PageEncoder | None:
         """What encodes a list page once the URLs of the pages around it are known."""
@@ -80,12 +80,11 @@ def row_serializer(
     return EventSerializer(format_, stream, encode_page or encode, **options)
 
 
-_CSV_HEADER, _CSV_HASHTAGS = encode_csv([COLUMNS]), encode_csv([HASHTAG_ROW])
+_CSV_HEADER = encode_csv([COLUMNS])
 
 
 def _encode_csv_start(_: Sequence[bytes], context: FileContext) -> bytes:
-    header = _CSV_HEADER + _CSV_HASHTAGS if context.with_hashtags else _CSV_HEADER
-    return BYTE_ORDER_MARK + header if context.with_bom else header
+    return BYTE_ORDER_MARK + _CSV_HEADER if context.with_bom else _CSV_HEADER
 
 
 CSV = row_serializer(
@@ -93,12 +92,12 @@ CSV = row_serializer(
     lambda rows, _: b"".join(rows),
     encode_start=_encode_csv_start,
     is_flat=True,
-    shape=RecordShape.ROW,
+    shape=CSV_ROW,
 )
 NDJSON = row_serializer(
     Format.NDJSON, lambda records, _: b"".join([each + b"\n" for each in records])
 )
-XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True, shape=RecordShape.ROW)
+XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True, shape=CSV_ROW)
 GEOJSON = row_serializer(
     Format.GEOJSON,
     geojson.encode_features,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from fieldgate.events.csv_rows import COLUMNS, HXL_HASHTAGS, REPORT_FIGURES
 from fieldgate.events.export.file_context import FileContext
+from fieldgate.events.rows import COLUMNS, REPORT_FIGURES
 from fieldgate.http.response.csv_safe import decode_csv
 from fieldgate.http.response.responses import CHUNK_BYTES
 from fieldgate.i18n.messages import Message, translate
@@ -88,8 +88,6 @@ async def write_xlsx(
     yielded meanwhile: they let the caller notice that the client has left.
     """
     header = [[translate(column.title, context.language) for column in SHEET_COLUMNS]]
-    if context.with_hashtags:
-        header.append([HXL_HASHTAGS[column.name] for column in SHEET_COLUMNS])
     with tempfile.TemporaryDirectory(prefix="fieldgate-export-") as folder:
         workbook = await run_in_thread(EventWorkbook, Path(folder), header)
         try:

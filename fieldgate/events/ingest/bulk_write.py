@@ -1,13 +1,19 @@
 """Write many records in one transaction. Invalid records are reported and skipped; the rest are saved."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from fieldgate.events.event_writer import BulkWriteResult, EventWriter
+from fieldgate.db import Database, WriteTransaction
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.model import Event
-from fieldgate.events.store import EventStore
+from fieldgate.events.writes import (
+    BulkWriteResult,
+    ids_by_slug,
+    load_stored,
+    lock_events,
+    save_events,
+)
 
 BATCH_SIZE = 1000  # events in one transaction
 
@@ -40,28 +46,35 @@ class PendingRecord(msgspec.Struct, frozen=True):
 
 
 # Gets the valid events, written or unchanged, and the ids of the failed records.
-TransactionHook = Callable[[EventWriter, Mapping[int, Event], Collection[int]], Awaitable[None]]
+TransactionHook = Callable[[WriteTransaction, Mapping[int, Event], Collection[int]], None]
 
 
-async def write_records(
-    store: EventStore,
+def write_records(
+    database: Database,
     pending: Sequence[PendingRecord],
     on_failure: FailureCallback,
     in_transaction: TransactionHook | None = None,
     is_demo: bool | None = None,
 ) -> BulkWriteResult:
     """Write records in one transaction. `in_transaction` runs in it, also if records failed."""
-    failed: dict[int, list[WriteFailure]] = {}
     by_id = {record.id: record for record in pending}
-    async with store.writer() as writer:
-        events = _parse_pending(by_id, await writer.load(list(by_id)), failed)
-        ids_by_slug = await writer.ids_by_slug(
-            [event.slug for event in events.values() if event.slug is not None]
-        )
-        _reject_taken_slugs(by_id, events, ids_by_slug, failed)
-        result = await writer.upsert(list(events.values()), is_demo=is_demo)
+
+    def write(
+        transaction: WriteTransaction,
+    ) -> tuple[BulkWriteResult, dict[int, list[WriteFailure]]]:
+        failed: dict[int, list[WriteFailure]] = {}
+        lock_events(transaction)
+        stored = load_stored(transaction, list(by_id))
+        before = {id_: held.event for id_, held in stored.items()}
+        events = _parse_pending(by_id, before, failed)
+        slugs = [event.slug for event in events.values() if event.slug is not None]
+        _reject_taken_slugs(by_id, events, ids_by_slug(transaction, slugs), failed)
+        result = save_events(transaction, list(events.values()), is_demo=is_demo, stored=stored)
         if in_transaction is not None:
-            await in_transaction(writer, events, failed.keys())
+            in_transaction(transaction, events, failed.keys())
+        return result, failed
+
+    result, failed = database.write(write, is_alone=True)
     for failures in failed.values():
         for failure in failures:
             on_failure(failure)

@@ -14,8 +14,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from fieldgate.events.csv_rows import COLUMNS
-from fieldgate.events.event_writer import BulkWriteResult, EventWriter
+from fieldgate.db import Database, WriteTransaction
 from fieldgate.events.ingest.bulk_write import (
     BATCH_SIZE,
     FailureCallback,
@@ -25,10 +24,11 @@ from fieldgate.events.ingest.bulk_write import (
 )
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Event, Id, Visibility
-from fieldgate.events.store import EventStore
+from fieldgate.events.rows import COLUMNS
+from fieldgate.events.writes import BulkWriteResult
 from fieldgate.http.response.csv_safe import unescape_formula
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.reference.queries import load_reference
 
 STANDARD_INPUT = "-"
 GZIP_MAGIC = b"\x1f\x8b"
@@ -81,39 +81,33 @@ class LoadResult(msgspec.Struct):
     )  # those of them whose records do not say why
 
 
-async def load(
-    store: EventStore,
-    reference: ReferenceStore,
+def load(
+    database: Database,
     file_records: Iterable[FileRecord],
     options: LoadOptions,
     on_failure: FailureCallback,
 ) -> LoadResult:
     """Save all valid records in batches. Fields a record does not have keep their stored values."""
-    reference_data = await reference.current()
+    reference_data = database.read(load_reference)
     result = LoadResult()
     total = result.written
     pending: dict[int, PendingRecord] = {}
     is_demo = True if options.is_demo else None
     unspecified: set[int] = set()  # pending records that do not say who can see the event
 
-    async def count_not_public(
-        _: EventWriter, events: Mapping[int, Event], __: Collection[int]
+    def count_not_public(
+        _: WriteTransaction, events: Mapping[int, Event], __: Collection[int]
     ) -> None:
         hidden = {id_ for id_, event in events.items() if event.visibility != Visibility.PUBLIC}
-        for ids, found in (
-            (result.not_public, hidden),
-            (result.without_visibility, hidden & unspecified),
-        ):
-            ids.difference_update(events)
-            ids.update(found)
+        result.not_public.difference_update(events)
+        result.not_public.update(hidden)
+        result.without_visibility.difference_update(events)
+        result.without_visibility.update(hidden & unspecified)
 
-    async def flush() -> None:
+    def flush() -> None:
         if pending:
-            total.add(
-                await write_records(
-                    store, list(pending.values()), on_failure, count_not_public, is_demo
-                )
-            )
+            records = list(pending.values())
+            total.add(write_records(database, records, on_failure, count_not_public, is_demo))
             pending.clear()
             unspecified.clear()
 
@@ -134,7 +128,7 @@ async def load(
         if (
             id_ in pending or len(pending) >= BATCH_SIZE
         ):  # a second record of an event updates the first
-            await flush()
+            flush()
         if record.get("visibility") is None:
             unspecified.add(id_)
             record = _with_visibility(record, options.visibility)
@@ -145,7 +139,7 @@ async def load(
                 record, reference_data, options.language, before
             ),
         )
-    await flush()
+    flush()
     return result
 
 

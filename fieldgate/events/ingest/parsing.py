@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from fieldgate.events.document_templates import AFFECTED_FIELDS
 from fieldgate.events.ingest.value_parsers import (
     MUST_BE_LIST,
     REQUIRED,
@@ -32,6 +31,7 @@ from fieldgate.events.ingest.value_parsers import (
     text_parser,
 )
 from fieldgate.events.model import Event, EventLink, FieldReport, Visibility
+from fieldgate.events.records import AFFECTED_FIELDS
 from fieldgate.http.pagination_links import parse_integer
 from fieldgate.http.request.validation import parse_timestamp, possible_types
 from fieldgate.i18n.languages import Language

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, time
 
 from fieldgate.db import Timestamp
-from fieldgate.events.search.filters import TIMESTAMP_SUFFIXES, EventFilters, timestamp_bounds
+from fieldgate.events.filters import COMPARISONS, EventFilters
 from fieldgate.events.summary.periods import Period
 from fieldgate.http.links import encode_query
 from fieldgate.reference.reference_data import ReferenceData
@@ -17,7 +17,7 @@ from fieldgate.reference.reference_data import ReferenceData
 MAX_QUERY_CHARS = 2000  # longer ones would make summaries huge: every entry has one
 
 _START = "disaster_start_date"
-_START_FILTERS = tuple(_START + suffix for suffix in TIMESTAMP_SUFFIXES)
+_START_FILTERS = tuple(_START + suffix for suffix in COMPARISONS)
 _LAST_MICROSECOND = (
     Timestamp.pack(Timestamp.unpack(0).replace(year=9999, month=12, day=31)) + 24 * 3600 * 10**6 - 1
 )
@@ -34,7 +34,7 @@ class EntryQueries:
         self._params = {name: value for name, value in params.items() if name in active}
         self._is_too_long = len(encode_query(self._params.items())) > MAX_QUERY_CHARS
         self._filters = filters
-        self._start_bounds = timestamp_bounds(filters, _START)
+        self._start_bounds = _start_bounds(filters)
         one_country = reference_data.country_by_iso3(filters.countries__iso3 or "")
         found = map(reference_data.country_by_iso3, filters.countries__iso3__in)
         self._country_filters: dict[str, Collection[int]] = {
@@ -92,6 +92,21 @@ class EntryQueries:
             return None
         kept = {name: value for name, value in self._params.items() if name not in replaced}
         return encode_query({**kept, **chosen}.items())
+
+
+def _start_bounds(filters: EventFilters) -> tuple[int, int]:
+    """The first and the last microsecond at which all filters allow an event to start."""
+    low, high = -(2**63), 2**63 - 1
+    for suffix in COMPARISONS:
+        timestamp: datetime | None = getattr(filters, _START + suffix)
+        if timestamp is None:
+            continue
+        count = Timestamp.pack(timestamp)
+        if suffix in ("", "__gt", "__gte"):
+            low = max(low, count + (suffix == "__gt"))
+        if suffix in ("", "__lt", "__lte"):
+            high = min(high, count - (suffix == "__lt"))
+    return low, high
 
 
 def _format(microseconds: int) -> str:

@@ -1,23 +1,19 @@
 """`/api/v2/event/summary/`: figures of all matching events, for maps, charts and totals."""
 
-from pyroaring import BitMap
-
-from fieldgate.db import Snapshot
+from fieldgate.db import ReadTransaction
+from fieldgate.events.reader import EventReader
 from fieldgate.events.routes import DEPENDS_ON, PATH, TAG, ListFilters
-from fieldgate.events.search.event_search import EventSearch, EventState
 from fieldgate.events.summary.entry_queries import EntryQueries
 from fieldgate.events.summary.schemas import EventSummary
 from fieldgate.events.summary.summarize import summarize
-from fieldgate.events.visibility import ViewerScope, audience_key, viewer_scope
-from fieldgate.http.injection import SeenVersions
-from fieldgate.http.operations import AssetLimit, RecordResult, Routes
+from fieldgate.events.summary.totals import EventTotals
+from fieldgate.events.visibility import audience_key
+from fieldgate.http.operations import AssetLimit, Routes
 from fieldgate.http.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, Scope
-from fieldgate.overload import run_in_thread_if
 
-SUMMARIZE_IN_THREAD_THRESHOLD = 5_000  # more events would block the event loop for too long
 routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.FREE)
 
 
@@ -33,27 +29,15 @@ routes = Routes(tag=TAG, scope=Scope.READ, asset_limit=AssetLimit.FREE)
     audience_key=audience_key,
     is_costly=True,
 )
-async def event_summary(
+def event_summary(
+    transaction: ReadTransaction,
     request: ParsedRequest,
     caller: Caller,
     language: Language,
     query: ListFilters,
-    search: EventSearch,
-    versions: SeenVersions,
-) -> RecordResult:
-    scope = viewer_scope(caller, (await search.current(versions)).reference_data)
-    state, selection = await search.read(
-        lambda state, snapshot: _select(state, query, scope, snapshot), versions
-    )
-    queries = EntryQueries(request.query_params, query, state.reference_data)
-    is_large = len(selection) > SUMMARIZE_IN_THREAD_THRESHOLD
-    summary = await run_in_thread_if(
-        is_large, summarize, state.context, selection, queries, language
-    )
-    return RecordResult(summary, state.versions)
-
-
-async def _select(
-    state: EventState, query: ListFilters, scope: ViewerScope, snapshot: Snapshot | None
-) -> tuple[EventState, BitMap]:
-    return state, await state.selection(query, scope, snapshot)
+    reader: EventReader,
+    totals: EventTotals,
+) -> EventSummary:
+    viewer = reader.viewer(transaction, caller, language)
+    queries = EntryQueries(request.query_params, query, viewer.reference_data)
+    return summarize(totals.read(transaction, query, viewer), queries, viewer)

@@ -1,22 +1,10 @@
-"""Sums up events from the index: bitmaps give the counts, columns of figures the sums."""
+"""Makes the summary of events from their totals."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any, TypeVar
 
-from pyroaring import BitMap
-
-from fieldgate.db import Timestamp
-from fieldgate.events.document_templates import SEVERITY_NAMES
-from fieldgate.events.facets import (
-    APPEAL_TYPE,
-    COUNTRY,
-    DISASTER_TYPE,
-    SEVERITY,
-    STATES_NUM_AFFECTED,
-    Facet,
-)
-from fieldgate.events.model import APPEAL_TYPES
-from fieldgate.events.search.filters import FilterContext
+from fieldgate.events.records import SEVERITY_NAMES, Viewer
 from fieldgate.events.summary.entry_queries import EntryQueries
 from fieldgate.events.summary.periods import Interval, choose_interval, periods_between
 from fieldgate.events.summary.schemas import (
@@ -28,6 +16,7 @@ from fieldgate.events.summary.schemas import (
     SeveritySummary,
     SummaryFigures,
 )
+from fieldgate.events.summary.totals import Figures, Month, Totals
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.reference.regions import REGIONS
@@ -37,135 +26,99 @@ MAX_FILLED_PERIODS = 200  # with more, only periods with events are listed
 Entry = TypeVar("Entry", bound=SummaryFigures)
 
 
-def summarize(
-    context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language
-) -> EventSummary:
-    """The summary of the selected events."""
-    summarizer = _Summarizer(context, selection, queries, language)
-    interval, periods = summarizer.periods()
+def summarize(totals: Totals, queries: EntryQueries, viewer: Viewer) -> EventSummary:
+    interval, periods = _periods(totals.by_month, queries, viewer.language)
+    region_names = {region.id: translate(region.name, viewer.language) for region in REGIONS}
+    severity_names = {
+        level: translate(name, viewer.language) for level, name in enumerate(SEVERITY_NAMES)
+    }
     return EventSummary(
-        **summarizer.figures(selection),
+        **_fields(totals.all),
         query=queries.all(),
         interval=interval,
         periods=periods,
-        countries=summarizer.countries(),
-        regions=summarizer.regions(),
-        types=summarizer.types(),
-        severities=summarizer.severities(),
+        countries=_countries(totals.by_country, queries, viewer),
+        regions=_entries(RegionSummary, totals.by_region, region_names, queries.region),
+        types=_types(totals.by_type, queries, viewer),
+        severities=_entries(SeveritySummary, totals.by_severity, severity_names, queries.severity),
     )
 
 
-class _Summarizer:
-    """Sums up parts of a selection."""
+def _fields(figures: Figures) -> dict[str, Any]:
+    """The fields of `SummaryFigures`."""
+    return {
+        "count": figures.count,
+        "num_affected": figures.num_affected,
+        "events_with_num_affected": figures.events_with_num_affected,
+        "appeals": figures.appeals,
+        "amount_requested": figures.requested_cents / 100,
+        "amount_funded": figures.funded_cents / 100,
+    }
 
-    def __init__(
-        self, context: FilterContext, selection: BitMap, queries: EntryQueries, language: Language
-    ) -> None:
-        self._context = context
-        self._index = context.index
-        self._reference_data = context.reference_data
-        self._selection = selection
-        self._queries = queries
-        self._language = language
-        self._stating = selection & self._index.with_any_facet(STATES_NUM_AFFECTED.word())
-        self._with_appeals = selection & self._index.with_any_facet(
-            *map(APPEAL_TYPE.word, APPEAL_TYPES)
+
+def _periods(
+    by_month: Mapping[Month, Figures], queries: EntryQueries, language: Language
+) -> tuple[Interval, list[PeriodSummary]]:
+    if not by_month:
+        return "month", []
+    first = date(*min(by_month), 1)
+    last = date(*max(by_month), 1)
+    interval = choose_interval(first, last)
+    by_period: dict[date, Figures] = {}
+    for (year, month), figures in by_month.items():
+        start = date(year, 1 if interval == "year" else month, 1)
+        by_period.setdefault(start, Figures()).add(figures)
+    entries = [
+        PeriodSummary(
+            **_fields(by_period.get(period.start, Figures())),
+            start=period.start,
+            end=period.end,
+            name=period.name(language),
+            query=queries.period(period),
+        )
+        for period in periods_between(interval, first, last)
+    ]
+    if len(entries) > MAX_FILLED_PERIODS:
+        entries = [entry for entry in entries if entry.count]
+    return interval, entries
+
+
+def _countries(
+    by_country: Mapping[int, Figures], queries: EntryQueries, viewer: Viewer
+) -> list[CountrySummary]:
+    known = viewer.reference_data.countries
+    records = viewer.reference_data.country_records
+    names = {id_: records.name(viewer.language, id_) for id_ in records.by_name(viewer.language)}
+
+    def summary(id: int, **fields: Any) -> CountrySummary:
+        country = known[id]
+        return CountrySummary(
+            id=id, iso=country.iso, iso3=country.iso3, region=country.region, **fields
         )
 
-    def figures(self, part: BitMap) -> dict[str, Any]:
-        """The fields of `SummaryFigures` for the selected events in a set."""
-        sums = self._index.sums(self._stating & part, self._with_appeals & part)
-        return {
-            "count": self._selection.intersection_cardinality(part),
-            "num_affected": sums.num_affected,
-            "events_with_num_affected": self._stating.intersection_cardinality(part),
-            "appeals": sums.appeals,
-            "amount_requested": sums.requested_cents / 100,
-            "amount_funded": sums.funded_cents / 100,
-        }
+    return _most_events_first(_entries(summary, by_country, names, queries.country))
 
-    def periods(self) -> tuple[Interval, list[PeriodSummary]]:
-        if not self._selection:
-            return "month", []
-        # Positions are in the order of start dates.
-        ends = self._selection.min(), self._selection.max()
-        first, last = (Timestamp.unpack(int(self._index.starts[each])).date() for each in ends)
-        interval = choose_interval(first, last)
-        entries = [
-            PeriodSummary(
-                **self.figures(
-                    self._index.started_between(period.first_microsecond, period.last_microsecond)
-                ),
-                start=period.start,
-                end=period.end,
-                name=period.name(self._language),
-                query=self._queries.period(period),
-            )
-            for period in periods_between(interval, first, last)
-        ]
-        return interval, entries if len(entries) <= MAX_FILLED_PERIODS else [
-            entry for entry in entries if entry.count
-        ]
 
-    def countries(self) -> list[CountrySummary]:
-        known, records = self._reference_data.countries, self._reference_data.country_records
-        names = {id_: records.name(self._language, id_) for id_ in records.by_name(self._language)}
+def _types(
+    by_type: Mapping[int, Figures], queries: EntryQueries, viewer: Viewer
+) -> list[DisasterTypeSummary]:
+    records = viewer.reference_data.type_records
+    names = {id_: records.name(viewer.language, id_) for id_ in records.by_name(viewer.language)}
+    return _most_events_first(_entries(DisasterTypeSummary, by_type, names, queries.disaster_type))
 
-        def summary(id: int, **fields: Any) -> CountrySummary:
-            country = known[id]
-            return CountrySummary(
-                id=id, iso=country.iso, iso3=country.iso3, region=country.region, **fields
-            )
 
-        entries = self._entries(
-            summary, names, lambda id_: self._with(COUNTRY, id_), self._queries.country
-        )
-        return _most_events_first(entries)
-
-    def regions(self) -> list[RegionSummary]:
-        names = {region.id: translate(region.name, self._language) for region in REGIONS}
-        return self._entries(
-            RegionSummary, names, self._context.region_sets.__getitem__, self._queries.region
-        )
-
-    def types(self) -> list[DisasterTypeSummary]:
-        records = self._reference_data.type_records
-        names = {id_: records.name(self._language, id_) for id_ in records.by_name(self._language)}
-        entries = self._entries(
-            DisasterTypeSummary,
-            names,
-            lambda id_: self._with(DISASTER_TYPE, id_),
-            self._queries.disaster_type,
-        )
-        return _most_events_first(entries)
-
-    def severities(self) -> list[SeveritySummary]:
-        names = {
-            level: translate(name, self._language) for level, name in enumerate(SEVERITY_NAMES)
-        }
-        return self._entries(
-            SeveritySummary,
-            names,
-            lambda level: self._with(SEVERITY, level),
-            self._queries.severity,
-        )
-
-    def _entries(
-        self,
-        kind: Callable[..., Entry],
-        names: Mapping[int, str],
-        events_of: Callable[[int], BitMap],
-        query_of: Callable[[int], str | None],
-    ) -> list[Entry]:
-        """An entry for each id that has any of the selected events, in the order of `names`."""
-        return [
-            kind(**self.figures(events), id=id_, name=names[id_], query=query_of(id_))
-            for id_ in names
-            if self._selection.intersect(events := events_of(id_))
-        ]
-
-    def _with(self, facet: Facet, value: int) -> BitMap:
-        return self._index.with_any_facet(facet.word(value))
+def _entries(
+    kind: Callable[..., Entry],
+    figures_by_id: Mapping[int, Figures],
+    names: Mapping[int, str],
+    query_of: Callable[[int], str | None],
+) -> list[Entry]:
+    """An entry for each id that has events, in the order of `names`."""
+    return [
+        kind(**_fields(figures_by_id[id_]), id=id_, name=name, query=query_of(id_))
+        for id_, name in names.items()
+        if id_ in figures_by_id
+    ]
 
 
 def _most_events_first(entries: Iterable[Entry]) -> list[Entry]:

@@ -36,5 +36,7 @@ def decode_csv(encoded: bytes) -> Iterator[list[str]]:
 
 def _encode_cell(cell: CSVCell) -> str:
     if isinstance(cell, str):
+        if not cell or cell.isalnum():  # most cells, and neither formulas nor in need of quotes
+            return cell
         return encode_text(cell)
     return "" if cell is None else str(cell)

@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 from babel import Locale
 
 from fieldgate.db import now
-from fieldgate.events.csv_rows import REPORT_FIGURES
-from fieldgate.events.document_templates import VISIBILITY_NAMES
 from fieldgate.events.model import Visibility
+from fieldgate.events.records import VISIBILITY_NAMES
+from fieldgate.events.rows import REPORT_FIGURES
+from fieldgate.events.writes import sum_cents
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
@@ -107,8 +108,8 @@ async def load_deleted_list(page: Page, _: InternalAPI) -> Mapping[str, Any]:
 
 def funding(appeals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What appeals request and have, and the share of it; None where nothing is requested."""
-    requested = sum(appeal["amount_requested"] for appeal in appeals)
-    funded = sum(appeal["amount_funded"] for appeal in appeals)
+    requested = sum_cents(appeal["amount_requested"] for appeal in appeals) / 100
+    funded = sum_cents(appeal["amount_funded"] for appeal in appeals) / 100
     return {
         "requested": requested,
         "funded": funded,

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from fieldgate.db import now
-from fieldgate.events.document_templates import APPEAL_TYPE_NAMES, SEVERITY_NAMES
-from fieldgate.events.search.filters import BooleanFilter, EventFilters
+from fieldgate.events.filters import LABELS, BooleanFilter, EventFilters
+from fieldgate.events.records import APPEAL_TYPE_NAMES, SEVERITY_NAMES
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.links import encode_query
+from fieldgate.i18n.folding import fold_text
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.formatting import Formatter
@@ -42,6 +43,7 @@ MAX_KEPT_CHARS = (
     300  # of parameters that do not narrow the list, which each link of the charts repeats
 )
 MAX_TYPED_COUNTRIES = 10
+MAX_TYPED_CHARS = 200  # of the field for countries
 MAX_SUGGESTIONS = 3
 MAX_CHIPS_OF_FILTER = 30  # more values have one chip together, as each chip repeats the query
 FROM, UNTIL = "disaster_start_date__gte", "disaster_start_date__lt"
@@ -50,27 +52,6 @@ FLAGS = frozenset(
     field.name for field in msgspec.structs.fields(EventFilters) if field.type == BooleanFilter
 )
 
-LABELS: Mapping[str, Message] = {
-    "regions__in": Message("Region"),
-    "regions__all": Message("Region"),
-    "countries__in": Message("Country"),
-    "countries__all": Message("Country"),
-    "countries__iso3__in": Message("Country"),
-    "countries__iso3": Message("Country"),
-    "dtype": Message("Type"),
-    "dtype__in": Message("Type"),
-    "ifrc_severity_level": Message("Severity"),
-    "ifrc_severity_level__in": Message("Severity"),
-    "search": Message("Words"),
-    "glide": Message("GLIDE number"),
-    "appeal_code": Message("Appeal code"),
-    "appeal_type": Message("Type of appeal"),
-    "auto_generated_source": Message("Source"),
-    "is_featured": Message("Featured"),
-    "is_featured_region": Message("Featured in its region"),
-    "id": Message("Number"),
-    "id__in": Message("Number"),
-}
 # By the beginning of the parameter; its end says how it compares.
 DATE_LABELS: Mapping[str, Mapping[str, Message]] = {
     "disaster_start_date": {
@@ -223,7 +204,7 @@ async def _resolve_countries(
     typed: str, api: InternalAPI, language: Language
 ) -> tuple[list[str], str]:
     """The ids of typed countries, and what is wrong with the first that is unknown."""
-    text = " ".join(typed.split())[:200]
+    text = " ".join(typed.split())[:MAX_TYPED_CHARS]
     if not text:
         return [], ""
     whole = await _find_country(text, api)
@@ -269,7 +250,12 @@ async def _unknown_country(
             names=", ".join(near),
         )
         return translate(message, language)
-    near = difflib.get_close_matches(name, names.values(), MAX_SUGGESTIONS, 0.6)
+    by_folded_name = {fold_text(known): known for known in names.values()}
+    wanted = fold_text(name)[:MAX_TYPED_CHARS]
+    near = [
+        by_folded_name[folded]
+        for folded in difflib.get_close_matches(wanted, by_folded_name, MAX_SUGGESTIONS, 0.6)
+    ]
     if near:
         message = Message(
             "No country is called “{name}”. Did you mean {names}?", name=name, names=", ".join(near)

@@ -49,7 +49,6 @@ EXPORTS: Sequence[tuple[Message | str, str, Mapping[str, str]]] = (
     ("CSV", EXPORT_PATH, {"format": "csv", "bom": "true"}),
     ("Excel", EXPORT_PATH, {"format": "xlsx"}),
     ("GeoJSON", EXPORT_PATH, {"format": "geojson"}),
-    ("HXL", EXPORT_PATH, {"format": "csv", "hxl": "true"}),
     ("NDJSON", EXPORT_PATH, {"format": "ndjson"}),
 )
 PROGRAM_LINKS: Sequence[tuple[Message | str, str, Mapping[str, str]]] = (

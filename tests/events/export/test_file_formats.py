@@ -1,4 +1,4 @@
-"""GeoJSON, Atom, HXL and CSV for Excel: pages and exports over HTTP."""
+"""GeoJSON, Atom and CSV for Excel: pages and exports over HTTP."""
 
 import csv
 import io
@@ -13,10 +13,9 @@ import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
-from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
 from fieldgate.events.export.file_context import ascii_file_name, file_name, filter_title
+from fieldgate.events.filters import EventFilters
 from fieldgate.events.model import Appeal, FieldReport, Visibility
-from fieldgate.events.search.filters import EventFilters
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.conftest import Service, StartService
@@ -27,13 +26,6 @@ EXPORT = f"{PATH}export/"
 ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = "<script>alert('x')</script>\x01 ]]> & \"q\" 'a'"
 SUMMARY = "<p>Heavy &amp; long <b>rain</b></p><script>alert(1)</script><p>=1+1</p>"
-# The core hashtags of HXL 1.1.
-HXL_CORE_TAGS = """
-    #access #activity #adm1 #adm2 #adm3 #adm4 #adm5 #affected #beneficiary #capacity #cause #channel #contact #country
-    #crisis #currency #date #delivery #description #event #frequency #geo #group #impact #indicator #inneed #item #loc
-    #meta #modality #need #operations #org #output #population #reached #region #respondee #sector #service #severity
-    #status #subsector #targeted #value
-"""
 
 
 @pytest.fixture
@@ -175,26 +167,14 @@ async def test_hidden_events_are_in_no_format(service: Service, kind: str) -> No
         assert b"Secret" not in (await service.get(url)).content
 
 
-def test_hashtags_are_of_the_core_vocabulary() -> None:
-    assert len(set(HASHTAG_ROW)) == len(COLUMNS), "each column has its own"
-    for hashtag in HASHTAG_ROW:
-        tag, *attributes = hashtag.split("+")
-        assert tag in HXL_CORE_TAGS.split()
-        assert all(re.fullmatch(r"[a-z][a-z0-9_]*", attribute) for attribute in attributes)
-
-
 @pytest.mark.parametrize("path", [PATH, EXPORT])
-async def test_csv_with_hashtags_and_byte_order_mark(service: Service, path: str) -> None:
+async def test_csv_with_byte_order_mark(service: Service, path: str) -> None:
     plain = await service.get(f"{path}?format=csv")
     assert plain.content.startswith(b"appeals.id,")
-    tagged = list(csv.reader(io.StringIO((await service.get(f"{path}?format=csv&hxl=true")).text)))
-    assert (tuple(tagged[0]), tuple(tagged[1])) == (COLUMNS, HASHTAG_ROW)
-    assert [tagged[0], *tagged[2:]] == list(csv.reader(io.StringIO(plain.text)))
     marked = await service.get(f"{path}?format=csv&bom=true")
     assert marked.content == b"\xef\xbb\xbf" + plain.content
-    for name in ("hxl", "bom"):
-        refused = await service.get(f"{path}?format=csv&{name}=maybe")
-        assert (refused.status_code, refused.json()) == (400, {name: ["Enter true or false."]})
+    refused = await service.get(f"{path}?format=csv&bom=maybe")
+    assert (refused.status_code, refused.json()) == (400, {"bom": ["Enter true or false."]})
 
 
 async def test_text_that_becomes_a_formula_without_its_tags(service: Service) -> None:
@@ -313,9 +293,6 @@ async def test_file_name_from_filter_and_date(service: Service) -> None:
         r'filename="emergencies-africa-\d{4}-\d\d-\d\d\.geojson"; filename\*=UTF-8\'\'%D8',
         disposition,
     )
-    for query in ("format=csv&hxl=true", "format=xlsx&hxl=true"):
-        tagged = await service.get(f"{EXPORT}?regions__in=0&{query}")
-        assert 'filename="emergencies-hxl-africa-' in tagged.headers["Content-Disposition"]
     hostile = await service.get(EXPORT, params={"search": 'a"; filename="x.exe\r\nX-Injected: 1'})
     assert "X-Injected" not in hostile.headers
     assert re.match(

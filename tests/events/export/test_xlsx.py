@@ -10,9 +10,9 @@ import pytest
 from openpyxl import load_workbook
 from python_calamine import CalamineWorkbook
 
-from fieldgate.events.csv_rows import COLUMNS, HASHTAG_ROW
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.file_context import FileContext
+from fieldgate.events.rows import COLUMNS
 from fieldgate.http.response.csv_safe import CSVCell, encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
@@ -24,14 +24,12 @@ def row_of(**cells: CSVCell) -> list[CSVCell]:
     return [cells.get(column) for column in COLUMNS]
 
 
-async def write(*rows: Sequence[CSVCell], with_hashtags: bool = False) -> bytes:
+async def write(*rows: Sequence[CSVCell]) -> bytes:
     async def batches() -> AsyncIterator[list[bytes]]:
         for row in rows:
             yield [encode_csv([row])]
 
-    context = FileContext(
-        language=Language.ENGLISH, reference_data=ReferenceData([], []), with_hashtags=with_hashtags
-    )
+    context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []))
     return b"".join([chunk async for chunk in xlsx.write_xlsx(batches(), context)])
 
 
@@ -69,13 +67,12 @@ async def test_dates_numbers_and_booleans_are_such() -> None:
         "id": 7, "disaster_start_date": "2026-10-31T05:00:00.123456Z", "created_at": "1890-01-01T00:00:00Z",
         "amount_requested": 1234.5, "num_affected": 12_000, "is_featured": "True", "auto_generated": "False",
     }  # fmt: skip
-    content = await write(row_of(**cells), with_hashtags=True)
+    content = await write(row_of(**cells))
     sheet = load_workbook(io.BytesIO(content)).active
     assert sheet is not None
-    header, hashtags, row = ([cell.value for cell in each] for each in sheet.iter_rows(max_row=3))
-    assert sheet.freeze_panes == "A3", "header and hashtags stay in sight"
+    header, row = ([cell.value for cell in cells] for cells in sheet.iter_rows(max_row=2))
+    assert sheet.freeze_panes == "A2", "the header stays in sight"
     assert header[:6] == ["Number", "Name", "Type", "Countries", "Regions", "Start (UTC)"]
-    assert (set(hashtags), len(hashtags)) == (set(HASHTAG_ROW) - {"#meta+cause"}, len(header))
     values = dict(zip(header, row, strict=True))
     assert values["Start (UTC)"] == datetime(2026, 10, 31, 5, 0, 0, 123000)
     assert values["First reported (UTC)"] == "1890-01-01T00:00:00Z", (

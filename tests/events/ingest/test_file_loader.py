@@ -97,7 +97,7 @@ FILE_KINDS: dict[str, Callable[[Source], Awaitable[bytes]]] = {
     "ndjson": lambda source: source.get(f"{ALL}&format=ndjson"),
     "csv": lambda source: source.get(f"{ALL}&format=csv"),
     "csv of Excel": lambda source: source.get(f"{ALL}&format=csv&bom=true"),
-    "csv with hashtags": lambda source: source.get(f"{ALL}&format=csv&hxl=true&bom=true"),
+    "csv with hashtags": lambda source: _with_hashtags(source),
     "gz": lambda source: _compressed(source, "ndjson"),
     "csv.gz": lambda source: _compressed(source, "csv"),
 }
@@ -105,6 +105,13 @@ FILE_KINDS: dict[str, Callable[[Source], Awaitable[bytes]]] = {
 
 async def _indented(source: Source) -> bytes:
     return msgspec.json.format(await source.get(ALL))
+
+
+async def _with_hashtags(source: Source) -> bytes:
+    """A table with a row of HXL below its header, as some tools make it."""
+    header, rest = (await source.get(f"{ALL}&format=csv")).split(b"\r\n", 1)
+    hashtags = b",".join([b"#meta"] * len(header.split(b",")))
+    return b"\r\n".join([header, hashtags, rest])
 
 
 async def _compressed(source: Source, kind: str) -> bytes:

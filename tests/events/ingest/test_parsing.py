@@ -8,12 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.document_templates import (
-    AFFECTED_FIELDS,
-    build_detail_template,
-    build_list_template,
-)
-from fieldgate.events.documents import TemplateRenderer
 from fieldgate.events.ingest.parsing import InvalidEvent, parse_event
 from fieldgate.events.model import (
     District,
@@ -24,12 +18,12 @@ from fieldgate.events.model import (
     KeyFigure,
     Visibility,
 )
+from fieldgate.events.records import AFFECTED_FIELDS, Viewer, detail_record, list_record
 from fieldgate.events.sync.merge_translations import merge_translations
 from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
-from tests.events.samples import events, localized_texts
-from tests.events.test_document_templates import DIRECTORY
+from tests.events.samples import DIRECTORY, events, localized_texts
 
 MINIMAL = {"id": 7, "name": "Floods", "disaster_start_date": "2026-07-14"}
 START = datetime(2026, 7, 14, tzinfo=UTC)
@@ -64,10 +58,9 @@ detailed = st.builds(
 )
 
 
-def render(event: Event, language: Language, build: Any = build_list_template) -> dict[str, Any]:
-    record: dict[str, Any] = msgspec.json.decode(
-        TemplateRenderer(DIRECTORY, language).render(build(event), FULL_SCOPE)
-    )
+def render(event: Event, language: Language, build: Any = list_record) -> dict[str, Any]:
+    viewer = Viewer(language, FULL_SCOPE, DIRECTORY)
+    record: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(build(event, viewer)))
     return record
 
 
@@ -79,16 +72,11 @@ def in_all_languages(event: Event, build: Any) -> list[dict[str, Any]]:
 def test_records_in_all_languages_round_trip(event: Event) -> None:
     """Parsed, merged and rendered again, list and detail records are the same in every language."""
     seen = {
-        lang: {**render(event, lang, build_detail_template), **render(event, lang)}
-        for lang in Language
+        lang: {**render(event, lang, detail_record), **render(event, lang)} for lang in Language
     }
     merged = parse_event(merge_translations(seen), DIRECTORY)
-    assert in_all_languages(merged, build_list_template) == in_all_languages(
-        event, build_list_template
-    )
-    assert in_all_languages(merged, build_detail_template) == in_all_languages(
-        event, build_detail_template
-    )
+    assert in_all_languages(merged, list_record) == in_all_languages(event, list_record)
+    assert in_all_languages(merged, detail_record) == in_all_languages(event, detail_record)
     assert merged.visibility == event.visibility
     again = parse_event(render(event, Language.FRENCH), DIRECTORY, Language.FRENCH, merged)
     assert again == merged, "an unchanged record changes nothing"

@@ -36,7 +36,7 @@ questions = st.tuples(
     event_filters, callers, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8)
 )
 NOT_FILTERS = {
-    "limit", "offset", "page", "page_size", "format", "ordering", "tableau", "hxl", "bom",
+    "limit", "offset", "page", "page_size", "format", "ordering", "tableau", "bom",
 }  # fmt: skip
 EXAMPLES = settings.default.max_examples if settings.default else 30
 

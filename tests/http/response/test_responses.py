@@ -246,7 +246,7 @@ def test_cacheable_operation_must_not_depend_on_the_client() -> None:
             "/x/", response=Health, title=Message("x"), description=Message("x"), depends_on=()
         )(personal)
         with pytest.raises(LookupError, match="a cached response cannot depend on"):
-            resolve_parameters(declared, {})
+            resolve_parameters(declared, {}, {})
 
     async def broken(missing: int) -> None: ...
 
@@ -255,6 +255,7 @@ def test_cacheable_operation_must_not_depend_on_the_client() -> None:
             Routes(tag="x", scope=Scope.NONE).get(
                 "/x/", response=Health, title=Message("x"), description=Message("x")
             )(broken),
+            {},
             {},
         )
 

@@ -1,7 +1,7 @@
 """The first schema, with countries, disaster types, and the public as a user.
 
-Until 0.1 this revision may change; then it gets another name (`REQUIRED_REVISION`), so that databases of before are
-refused. From 0.1 on it stays as it is, whatever the code does.
+Until 0.1 this revision may change; then it gets another name, which `tests/db/test_migrations.py` prints, so that
+databases of before are refused. From 0.1 on it stays as it is, whatever the code does.
 
 The files in `seeds` hold facts: the ids IFRC GO uses, codes, regions. Names of countries come from CLDR, except where a
 file has our own: for what CLDR does not know, or calls as nobody in this field does.
@@ -17,7 +17,7 @@ from alembic import op
 from babel import Locale
 from sqlalchemy import Column
 
-revision = "0001_a"
+revision = "0001_132c1925"
 down_revision = None
 
 THE_PUBLIC = -1
@@ -161,6 +161,7 @@ def _create_tables_of_accounts() -> None:
         Column("password_hash", sa.String(length=255), nullable=False),
         Column("first_name", sa.String(length=150), nullable=False),
         Column("last_name", sa.String(length=150), nullable=False),
+        Column("search_text", sa.Text(), server_default="", nullable=False),
         Column("is_superuser", sa.Boolean(), nullable=False),
         Column("is_ifrc", sa.Boolean(), nullable=False),
         Column("is_demo", sa.Boolean(), nullable=False),
@@ -280,6 +281,7 @@ def _create_tables_of_assets() -> None:
         Column("asset_type", sa.String(length=20), nullable=False),
         Column("name", sa.String(length=255), nullable=False),
         Column("name_key", sa.Text(), server_default="", nullable=False),
+        Column("search_text", sa.Text(), server_default="", nullable=False),
         Column("form_id", sa.Text(), nullable=True),
         Column("settings", sa.JSON(), nullable=False),
         Column("tags", sa.JSON(), nullable=False),
@@ -438,16 +440,70 @@ def _create_tables_of_assets() -> None:
 
 
 def _create_tables_of_events() -> None:
+    event_id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    # Compared character by character on both databases.
+    glide = sa.String(length=18).with_variant(sa.String(length=18, collation="C"), "postgresql")
+    op.create_table(
+        "events",
+        Column("id", event_id, autoincrement=False, nullable=False),
+        Column("version", sa.BigInteger(), nullable=False),
+        Column("slug", sa.String(length=50), nullable=True),
+        Column("parent_event", sa.BigInteger(), nullable=True),
+        Column("is_demo", sa.Boolean(), nullable=False),
+        Column("visibility", sa.SmallInteger(), nullable=False),
+        Column("dtype", sa.BigInteger(), nullable=True),
+        Column("ifrc_severity_level", sa.SmallInteger(), nullable=False),
+        Column("is_featured", sa.Boolean(), nullable=False),
+        Column("is_featured_region", sa.Boolean(), nullable=False),
+        Column("auto_generated_source", sa.String(length=50), nullable=True),
+        Column("glide", glide, nullable=True),
+        Column("disaster_start_date", sa.BigInteger(), nullable=False),
+        Column("created_at", sa.BigInteger(), nullable=False),
+        Column("updated_at", sa.BigInteger(), nullable=False),
+        Column("num_affected", sa.BigInteger(), nullable=True),
+        Column("regions", sa.Integer(), nullable=False),
+        Column("appeal_types", sa.Integer(), nullable=False),
+        Column("appeal_codes", sa.Text(), nullable=False),
+        Column("appeals", sa.Integer(), nullable=False),
+        Column("requested_cents", sa.BigInteger(), nullable=False),
+        Column("funded_cents", sa.BigInteger(), nullable=False),
+        Column("search_text", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_events"),
+        sa.UniqueConstraint("slug", name="uq_events_slug"),
+    )
+    op.create_index("ix_events_glide", "events", ["glide"], unique=False)
+    op.create_index("ix_events_updated_at", "events", ["updated_at"], unique=False)
+    of_list = [
+        "id",
+        "parent_event",
+        "visibility",
+        "regions",
+        "dtype",
+        "ifrc_severity_level",
+        "updated_at",
+        "version",
+    ]
+    op.create_index(
+        "ix_events_list", "events", [sa.text("disaster_start_date DESC"), *of_list], unique=False
+    )
+    op.create_table(
+        "event_countries",
+        Column("country_id", sa.Integer(), autoincrement=False, nullable=False),
+        Column("event_id", event_id, autoincrement=False, nullable=False),
+        sa.PrimaryKeyConstraint("country_id", "event_id", name="pk_event_countries"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_event_countries_event_id", "event_countries", ["event_id"], unique=False)
+    op.create_table(
+        "event_contents",
+        Column("id", event_id, autoincrement=False, nullable=False),
+        Column("content", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_event_contents"),
+    )
     op.create_table(
         "deleted_events",
-        Column(
-            "id",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=False,
-            nullable=False,
-        ),
+        Column("id", event_id, autoincrement=False, nullable=False),
         Column("deleted_at", sa.BigInteger(), nullable=False),
-        Column("version", sa.BigInteger(), nullable=False),
         Column("visibility", sa.SmallInteger(), nullable=False),
         Column("countries", sa.Text(), nullable=False),
         Column("kept_visibility", sa.SmallInteger(), nullable=True),
@@ -457,44 +513,6 @@ def _create_tables_of_events() -> None:
     op.create_index(
         "ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"], unique=False
     )
-    op.create_index("ix_deleted_events_version", "deleted_events", ["version"], unique=False)
-    op.create_table(
-        "event_documents",
-        Column(
-            "id",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=False,
-            nullable=False,
-        ),
-        Column("document", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_event_documents"),
-    )
-    op.create_table(
-        "event_format",
-        Column("format", sa.Integer(), autoincrement=False, nullable=False),
-        sa.PrimaryKeyConstraint("format", name="pk_event_format"),
-    )
-    op.create_table(
-        "event_index_rows",
-        Column(
-            "id",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=False,
-            nullable=False,
-        ),
-        Column("version", sa.BigInteger(), nullable=False),
-        Column("parent_event", sa.BigInteger(), nullable=True),
-        Column("start", sa.BigInteger(), nullable=False),
-        Column("created", sa.BigInteger(), nullable=False),
-        Column("updated", sa.BigInteger(), nullable=False),
-        Column("facets", sa.Text(), nullable=False),
-        Column("num_affected", sa.BigInteger(), nullable=False),
-        Column("appeals", sa.Integer(), nullable=False),
-        Column("requested_cents", sa.BigInteger(), nullable=False),
-        Column("funded_cents", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_event_index_rows"),
-    )
-    op.create_index("ix_event_index_rows_version", "event_index_rows", ["version"], unique=False)
     op.create_table(
         "event_sources",
         Column(
@@ -505,10 +523,8 @@ def _create_tables_of_events() -> None:
         ),
         Column("source", sa.String(length=500), nullable=False),
         Column("with_token", sa.Boolean(), nullable=False),
-        Column("listed_in", sa.BigInteger(), nullable=False),
-        Column("digest", sa.LargeBinary(), nullable=False),
-        Column("detail_in", sa.BigInteger(), nullable=False),
         Column("detail_at", sa.BigInteger(), nullable=True),
+        Column("detail_version", sa.String(length=40), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_event_sources"),
     )
     op.create_index("ix_event_sources_source", "event_sources", ["source"], unique=False)
@@ -519,44 +535,10 @@ def _create_tables_of_events() -> None:
         Column("finished", sa.BigInteger(), nullable=True),
         Column("began", sa.BigInteger(), nullable=True),
         Column("since", sa.BigInteger(), nullable=True),
-        Column("is_filtered", sa.Boolean(), nullable=False),
-        Column("reached", sa.BigInteger(), nullable=False),
-        Column("last_ids", sa.Text(), server_default="[]", nullable=False),
-        Column("is_full", sa.Boolean(), server_default=sa.false(), nullable=False),
-        Column("run", sa.BigInteger(), server_default="0", nullable=False),
-        Column("walk", sa.BigInteger(), server_default="0", nullable=False),
-        Column("failing", sa.Text(), server_default="", nullable=False),
+        Column("is_full", sa.Boolean(), nullable=False),
+        Column("position", sa.Text(), nullable=False),
+        Column("failing", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("source", "with_token", name="pk_event_syncs"),
-    )
-    op.create_table(
-        "event_words",
-        Column(
-            "id",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=False,
-            nullable=False,
-        ),
-        Column("names", sa.Text(), nullable=False),
-        Column("glide", sa.String(length=18), nullable=False),
-        Column("appeal_codes", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_event_words"),
-    )
-    op.create_index("ix_event_words_glide", "event_words", ["glide"], unique=False)
-    op.create_table(
-        "events",
-        Column(
-            "id",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=False,
-            nullable=False,
-        ),
-        Column("version", sa.BigInteger(), nullable=False),
-        Column("slug", sa.String(length=50), nullable=True),
-        Column("parent_event", sa.BigInteger(), nullable=True),
-        Column("is_demo", sa.Boolean(), nullable=False),
-        Column("packed", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_events"),
-        sa.UniqueConstraint("slug", name="uq_events_slug"),
     )
 
 
