@@ -25,7 +25,7 @@ from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.tables import countries
 
 MAX_SEARCH_WORDS = 20
-MAX_STORED_ID = 2**63 - 1  # of both databases
+MAX_STORED_ID = 2**63 - 1  # the largest number of a column, on both databases
 MAX_COUNTRY_ID = 2**31 - 1
 ORDERING_FIELDS = tuple(ORDERS)
 
@@ -232,9 +232,9 @@ CONDITIONS: dict[str, Condition] = {
     "countries__iso3__in": lambda codes, _: _in_countries_with_codes(codes),
     "regions__in": lambda regions, _: _has_any(events.c.regions, regions),
     "regions__all": lambda regions, _: _in_all_regions(regions),
-    "dtype": lambda id_, _: events.c.dtype.in_(_storable([id_])),
+    "dtype": lambda id_, _: events.c.dtype == id_,
     "dtype__in": lambda ids, _: events.c.dtype.in_(_storable(ids)),
-    "id": lambda id_, _: events.c.id.in_(_storable([id_])),
+    "id": lambda id_, _: events.c.id == id_,
     "id__in": lambda ids, _: events.c.id.in_(_storable(ids)),
     "appeal_type": lambda types, _: _has_any(events.c.appeal_types, types),
     "appeal_code": lambda code, _: events.c.appeal_codes.contains(
@@ -309,8 +309,11 @@ def matching(
     conditions = [is_listed(scope)]
     for name, condition in CONDITIONS.items():
         value = getattr(filters, name)
-        if value is not None and value not in ((), ""):
-            conditions.append(condition(value, reference_data))
+        if value is None or value in ((), ""):
+            continue
+        if isinstance(value, int) and abs(value) > MAX_STORED_ID:
+            return false()  # no event has a number that no column holds
+        conditions.append(condition(value, reference_data))
     return and_(*conditions)
 
 

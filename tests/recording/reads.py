@@ -216,7 +216,7 @@ READS: dict[str, Read] = {
     "/api/v2/event/": Read(
         ("/api/v2/event/",),
         (
-            *EVENT_FILTERS, *ORDERINGS, "tableau=true", "hxl=true&format=csv", "bom=true&format=csv",
+            *EVENT_FILTERS, *ORDERINGS, "tableau=true", "bom=true&format=csv",
             "format=atom&limit=3",
             "country=Nepal&format=api", "from=2024-01-01&until=2025-01-01&format=api", "period=5-years&format=api",
             "measure=affected&format=api", "measure=gap&format=api",
@@ -229,14 +229,14 @@ READS: dict[str, Read] = {
     ),
     "/api/v2/event/export/": Read(
         ("/api/v2/event/export/",),
-        (*EVENT_FILTERS[:12], "hxl=true", "bom=true", "hxl=true&format=xlsx", "ordering=name", "format=nothing"),
+        (*EVENT_FILTERS[:12], "bom=true", "ordering=name", "format=nothing"),
         formats=(*EXPORTS, "xlsx"),
     ),
     "/api/v2/event/{id}/": Read(
         tuple(f"/api/v2/event/{key}/" for key in (1, 2, 3, 4, 5, 8, 12, 59, 24, 9999, "x"))
     ),
     "/api/v2/event/summary/": Read(
-        ("/api/v2/event/summary/",), (*EVENT_FILTERS, "hxl=true&format=csv", "tableau=true", "nothing=1")
+        ("/api/v2/event/summary/",), (*EVENT_FILTERS, "tableau=true", "nothing=1")
     ),
     "/api/v2/country/": Read(
         ("/api/v2/country/",),
