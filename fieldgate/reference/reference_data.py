@@ -1,7 +1,7 @@
 """All countries and disaster types in memory: found by id, code or name, encoded once per language.
 
 reference_data = ReferenceData(countries, types)
-reference_data.country_records.json_array(Language.FRENCH, event.countries)
+reference_data.country_records.records(Language.FRENCH, event.countries)
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -116,12 +116,6 @@ class NamedRecords(Generic[Stored]):
         if len(found) > 1:
             found.sort(key=attrgetter("place"))
         return [each.record for each in found]
-
-    def json_array(self, language: Language, ids: Iterable[int]) -> bytes:
-        """Return a JSON array of records, ordered by name."""
-        localized = self._localized(language)
-        found = sorted([localized[id_] for id_ in ids], key=attrgetter("place"))
-        return b"[" + b",".join([each.encoded for each in found]) + b"]"
 
     def name(self, language: Language, id_: int) -> str:
         return self._localized(language)[id_].name

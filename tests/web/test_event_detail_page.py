@@ -257,7 +257,7 @@ async def test_printed_event_has_its_address_and_the_date(reader: PageClient) ->
 
 
 async def test_absurd_amounts_are_shown(start: StartService) -> None:
-    """They are mistakes of whoever wrote them, and no reason to show nothing."""
+    """They are mistakes, and no reason to show nothing."""
     amounts = (1e25, -1e300, 1.7e308)
     appeals = tuple(
         Appeal(id=number, aid="1", atype=0, status=0, amount_requested=amount, amount_funded=1.0)

@@ -1,4 +1,4 @@
-"""`q` of `/api/v2/assets/` finds names and tags as people type them, whoever wrote them and however."""
+"""`q` of `/api/v2/assets/` finds names and tags as people type them, with accents or without."""
 
 from collections.abc import AsyncIterator
 from typing import Any
